@@ -270,7 +270,7 @@ json::Object WorldDescriber::describe() {
   result["tables"] = tables();
   result["placement"] = placement();
   if (machine.deviceBytes)
-    result["host_tables"] = describeHostTables(world, options);
+    result["host_tables"] = describeHostTables(model, world, options);
   result["memory"] = memory();
   result["time"] = time();
   result["per_rank"] = perRank();

@@ -6,6 +6,7 @@
 #include "genrec_rt/footprint.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
@@ -99,8 +100,28 @@ HostTables::HostTables(const World &world, const ExplainOptions &options)
 // The report
 //===----------------------------------------------------------------------===//
 
-json::Object genrec::describeHostTables(const World &world, const ExplainOptions &options) {
+/// Tables that are in host memory, and those that share a store with one.
+static llvm::StringSet<> listOnHost(ModelOp model, const World &world,
+                                    const HostTables &hostTables) {
+  llvm::StringSet<> names;
+  for (auto [table, choice] : llvm::zip_equal(world.tables, hostTables.choices))
+    if (choice.isOnHost)
+      names.insert(TableOp(table.table).getSymName());
+  for (TableOp merged : model.getBody().front().getOps<TableOp>()) {
+    SmallVector<StringRef> members;
+    if (ArrayAttr list = merged.getMembersAttr())
+      for (auto member : list.getAsRange<FlatSymbolRefAttr>())
+        members.push_back(member.getValue());
+    if (llvm::any_of(members, [&](StringRef name) { return names.contains(name); }))
+      names.insert(members.begin(), members.end());
+  }
+  return names;
+}
+
+json::Object genrec::describeHostTables(ModelOp model, const World &world,
+                                        const ExplainOptions &options) {
   HostTables hostTables(world, options);
+  llvm::StringSet<> onHost = listOnHost(model, world, hostTables);
   auto ranks = static_cast<double>(world.ranks());
   json::Array tables;
   std::string flag;
@@ -108,15 +129,18 @@ json::Object genrec::describeHostTables(const World &world, const ExplainOptions
     // A cache of no rows is none; the first row costs no more than another one.
     auto cached = static_cast<int64_t>(std::max(1.0, std::floor(choice.cachedRows / ranks)));
     StringRef name = TableOp(table.table).getSymName();
+    bool isOnHost = onHost.contains(name);
+    std::string why = isOnHost && !choice.isOnHost
+                          ? "shares a store with one that has no room, all of its rows are cached"
+                          : choice.why;
     tables.push_back(json::Object{{"name", name},
                                   {"bytes", choice.rows * choice.rowBytes / ranks},
-                                  {"is_on_host", choice.isOnHost},
-                                  {"cached_rows", choice.isOnHost ? cached : 0},
+                                  {"is_on_host", isOnHost},
+                                  {"cached_rows", isOnHost ? cached : 0},
                                   {"missed_rows", choice.missedRows / ranks},
-                                  {"why", choice.why}});
-    if (choice.isOnHost)
-      flag +=
-          (flag.empty() ? "" : ",") + name.str() + "=" + std::to_string(cached);
+                                  {"why", why}});
+    if (isOnHost)
+      flag += (flag.empty() ? "" : ",") + name.str() + "=" + std::to_string(cached);
   }
   return json::Object{
       {"tables", std::move(tables)},

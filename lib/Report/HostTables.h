@@ -34,7 +34,10 @@ struct HostTables {
 };
 
 /// What --device-memory asks for, and as text.
-llvm::json::Object describeHostTables(const World &world, const ExplainOptions &options);
+/// `model`: as it runs, with tables merged. A table that has room and shares a store with one that
+/// has not goes to the host's memory with it, and has all of its rows in the cache.
+llvm::json::Object describeHostTables(ModelOp model, const World &world,
+                                      const ExplainOptions &options);
 void printHostTables(const llvm::json::Object &hostTables, llvm::raw_ostream &os);
 
 } // namespace genrec

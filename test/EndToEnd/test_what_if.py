@@ -262,6 +262,20 @@ def test_rows_that_are_looked_up_most_per_byte_stay_on_the_device(tmp_path: Path
     total = few["user"]["cached_rows"] * 64 + few["item"]["cached_rows"] * 448 + 12800
     assert 0.3e6 - 448 <= total <= 0.3e6
     assert choose(0.3, "--bus=25")["milliseconds"] == pytest.approx(2 * choose(0.3)["milliseconds"])
+    # 'user' and 'hot' share a store, and so the host's memory: 'hot' brings a cache of all of its rows.
+    class Alike(Wide):
+        def __init__(self) -> None:
+            super().__init__()
+            self.item = gr.Table("hot", dim=16)
+            self.head = nn.Linear(48, 1)
+
+    folder = tmp_path / "alike"
+    folder.mkdir()
+    gr.compile(Alike(), schema, output=folder / "model")
+    alike = predict(folder, "--world=1", "--batch=1000", "--ids=user=10000,hot=20,shop=10", "--device-memory=0.0002")
+    kept = {table["name"]: (table["is_on_host"], table["cached_rows"]) for table in alike["host_tables"]["tables"]}
+    assert kept["hot"] == (True, 20) and kept["user"][0] and 0 < kept["user"][1] < 10000 and not kept["shop"][0]
+    assert sorted(alike["host_tables"]["host_tables"].split(",")) == ["hot=20", f"user={kept['user'][1]}"]
     sharded = predict(tmp_path, "--world=4", "--batch=1000", ids, "--device-memory=0.0005")["host_tables"]
     assert sharded["bus_bytes"] == pytest.approx(some["bus_bytes"] / 4)
 
