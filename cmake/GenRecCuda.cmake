@@ -3,10 +3,10 @@
 #   add_genrec_cuda(<name> <file.cu>...)
 #       compiles each file with nvcc for GENREC_CUDA_ARCHITECTURES, warnings are errors, into static library <name>; nothing
 #       without nvcc. What ptxas says is kept beside each object: scripts/cuda_resources.py checks it against an allowance.
-#   add_genrec_cuda_program(<name> [RUNTIME] [DEFINE <macro>] LINK <libraries>... SOURCES <files>...)
+#   add_genrec_cuda_program(<name> [RUNTIME] [DEFINE <macro>] [OPTIONS <of nvcc>...] [TARGETS <libraries>...] LINK <libraries>... SOURCES <files>...)
 #       a program for a machine with a device, bin/cuda/<name>; .cpp files (tests) are compiled by nvcc as well. Needs nothing
-#       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code.
-#       With a macro its files are compiled once more, into <name>-objects.
+#       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code,
+#       TARGETS static libraries of the build. With a macro its files are compiled once more, into <name>-objects.
 #   add_genrec_cuda_emulated(<name> <file.cu>...)
 #       the same files as static library <name> for the host: what models of --target=cuda-emulated link
 #   add_genrec_simt_object(<name> <sources>...)
@@ -77,7 +77,7 @@ function(add_genrec_cuda name)
 endfunction()
 
 function(add_genrec_cuda_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME" "DEFINE" "LINK;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME" "DEFINE" "OPTIONS;TARGETS;LINK;SOURCES")
   if(NOT GENREC_HAS_CUDA)
     return()
   endif()
@@ -86,17 +86,19 @@ function(add_genrec_cuda_program name)
     set(folder ${name}-objects)
     list(APPEND GENREC_CUDA_FLAGS -D${program_DEFINE})
   endif()
+  list(APPEND GENREC_CUDA_FLAGS ${program_OPTIONS})
   _genrec_cuda_objects(objects ${folder} ${program_SOURCES})
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/cuda)
-  set(runtime)
+  set(libraries ${program_TARGETS})
   if(program_RUNTIME)
-    set(runtime genrec_rt_cuda genrec_rt)
-    list(PREPEND program_LINK $<TARGET_FILE:genrec_rt_cuda> $<TARGET_FILE:genrec_rt>)
+    list(APPEND libraries genrec_rt_cuda genrec_rt)
   endif()
+  list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
+  list(PREPEND program_LINK ${files})
   add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/bin/cuda/${name}
     COMMAND ${GENREC_NVCC} -ccbin ${GENREC_CUDA_HOST_COMPILER} -cudart static -Xcompiler=-static-libstdc++,-static-libgcc
             ${objects} ${program_LINK} -o ${CMAKE_BINARY_DIR}/bin/cuda/${name}
-    DEPENDS ${objects} ${runtime} VERBATIM COMMENT "Linking bin/cuda/${name}")
+    DEPENDS ${objects} ${libraries} VERBATIM COMMENT "Linking bin/cuda/${name}")
   add_custom_target(${name} DEPENDS ${CMAKE_BINARY_DIR}/bin/cuda/${name})
 endfunction()
 

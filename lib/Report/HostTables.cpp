@@ -63,7 +63,7 @@ HostTables::HostTables(const World &world, const ExplainOptions &options)
     : choices(world.tables.size()) {
   auto ranks = static_cast<double>(world.ranks());
   double room = *options.machine.deviceBytes * ranks;
-  std::vector<Ranking> rankings;
+  SmallVector<std::pair<HostTableChoice *, const IdModel *>> movable;
   for (auto [table, choice] : llvm::zip_equal(world.tables, choices)) {
     TableOp op = table.table;
     int64_t states = op.getOptimizer().getStateFloats(op.getDim());
@@ -74,20 +74,25 @@ HostTables::HostTables(const World &world, const ExplainOptions &options)
     choice.why = op.hasRowRules()             ? "has rules, which read every row"
                  : !table.ids || !table.model ? "nothing tells its ids"
                                               : "";
-    if (!choice.why.empty())
+    if (!choice.why.empty()) {
       room -= choice.rows * choice.rowBytes;
-    else
-      rankings.push_back(
-          {&choice, table.model->listProbabilities(static_cast<double>(options.batch))});
+    } else {
+      choice.why = "has room";
+      movable.push_back({&choice, table.model.get()});
+    }
   }
-  if (allBytes > *options.machine.deviceBytes)
-    divide(rankings, std::max(room, 0.0));
+  if (allBytes <= *options.machine.deviceBytes)
+    return;
+  std::vector<Ranking> rankings;
+  for (auto [choice, model] : movable)
+    rankings.push_back({choice, model->listProbabilities(static_cast<double>(options.batch))});
+  divide(rankings, std::max(room, 0.0));
   for (const Ranking &ranking : rankings) {
     HostTableChoice &choice = *ranking.choice;
     choice.isOnHost = choice.cachedRows < choice.rows;
-    choice.why = choice.isOnHost ? "its rows are looked up least often by bytes" : "has room";
     if (!choice.isOnHost)
       continue;
+    choice.why = "its rows are looked up least often by bytes";
     auto first =
         std::min<size_t>(static_cast<size_t>(choice.cachedRows), ranking.probability.size());
     choice.missedRows = std::accumulate(ranking.probability.begin() + static_cast<ptrdiff_t>(first),

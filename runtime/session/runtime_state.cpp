@@ -107,11 +107,12 @@ int32_t genrec_runtime::findTable(const std::string &name, const std::string &re
               known.empty() ? "it has none" : "it has " + known);
 }
 
+bool genrec_runtime::sharesStore(int32_t a, int32_t b) const {
+  return a == b || (model.tables[a].group && model.tables[a].group == model.tables[b].group);
+}
+
 std::vector<int64_t> genrec_runtime::cachedRows(const SessionOptions &options) const {
   std::vector<int64_t> rows(model.table_count);
-  const auto isShared = [&](int32_t a, int32_t b) {
-    return a == b || (model.tables[a].group && model.tables[a].group == model.tables[b].group);
-  };
   for (const auto &[name, count] : options.hostTables) {
     const int32_t table = findTable(name, "cannot have its rows in the host's memory");
     if (!onDevice)
@@ -119,7 +120,7 @@ std::vector<int64_t> genrec_runtime::cachedRows(const SessionOptions &options) c
                       std::string(model.name) + "' was not compiled for a device",
                   "leave it out of the tables of the host");
     for (int32_t i = 0; i < model.table_count; ++i)
-      rows[i] += isShared(table, i) ? count : 0;
+      rows[i] += sharesStore(table, i) ? count : 0;
   }
   return rows;
 }
@@ -135,7 +136,7 @@ std::shared_ptr<TableStore> genrec_runtime::makeStore(int32_t first, const RowRu
   config.initialAccumulator = desc.optimizer.initial_accumulator;
   config.initializer = makeInitializer(desc, seed);
   for (int32_t j = 0; desc.group && j < model.table_count; ++j)
-    if (model.tables[j].group == desc.group) {
+    if (sharesStore(first, j)) {
       config.members.resize(std::max<size_t>(config.members.size(), memberOf(model.tables[j]) + 1));
       config.members[memberOf(model.tables[j])] = makeInitializer(model.tables[j], seed);
     }
@@ -166,7 +167,7 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
       if (globalBound)
         globalBound->add(*store, rules);
       for (int32_t j = i; j < model.table_count; ++j)
-        if (j == i || (desc.group && model.tables[j].group == desc.group))
+        if (sharesStore(i, j))
           tables[j] = store;
     }
     int64_t floats = tables[i]->rowStride();

@@ -132,6 +132,8 @@ private:
   std::vector<int64_t> cachedRows(const genrec::rt::SessionOptions &options) const;
   /// Throws Error, which begins with `refusal` behind the name, where there is none of this name.
   int32_t findTable(const std::string &name, const std::string &refusal) const;
+  /// Whether two tables have their rows in one store.
+  bool sharesStore(int32_t a, int32_t b) const;
   void chooseReplicas(const genrec::rt::SessionOptions &options);
   void makeParameters(int32_t rank);
   void makeRanks(const genrec::rt::SessionOptions &options);

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "cpu_reference.h"
 #include "domain_copies.h"
 
-#include "genrec_rt/kernels/cpu/cross_attention.h"
 #include "genrec_rt/kernels/cuda/cross_attention.h"
 
 #include <gtest/gtest.h>
@@ -49,16 +49,10 @@ void expectSame(const HostDomain &queries, const DeviceDomain &queriesThere, con
   };
   std::vector<float> out = room(n, Heads * V), dQ = room(n, Heads * Qk), dK = room(m, Heads * Qk),
                      dV = room(m, Heads * V);
-  kernels::CrossAttentionArgs args;
-  args.queries = &queries.view, args.keys = &keys.view;
-  args.q = q.values.data(), args.ldQ = q.ld, args.k = k.values.data(), args.ldK = k.ld;
-  args.v = v.values.data(), args.ldV = v.ld, args.scale = 0.7f;
-  std::vector<char> memory(static_cast<size_t>(kernels::crossAttentionScratchBytes(&keys.view, 1)) +
-                           64);
-  void *aligned = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
-  kernels::crossAttentionForward<Heads, Qk, V>(nullptr, args, out.data(), aligned);
-  kernels::crossAttentionBackward<Heads, Qk, V>(nullptr, args, dOut.values.data(), dOut.ld,
-                                                dQ.data(), dK.data(), dV.data(), aligned);
+  crossAttentionOnCpu<Heads, Qk, V>({&queries.view, &keys.view, q.values.data(), q.ld,
+                                     k.values.data(), k.ld, v.values.data(), v.ld, 0.7f,
+                                     dOut.values.data(), dOut.ld},
+                                    {out.data(), dQ.data(), dK.data(), dV.data()});
   CrossAttention a;
   a.queries = queriesThere.get(), a.queryCapacity = n + kSpare;
   a.keys = keysThere.get(), a.keyCapacity = m + kSpare;

@@ -4,12 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "cpu_reference.h"
 #include "domain_copies.h"
 
 #include "../../runtime/embedding/cuda/distinct_lookups.h"
 #include "../../runtime/embedding/distinct.h"
-#include "genrec_rt/kernels/cpu/distinct_gradient.h"
 #include "genrec_rt/kernels/cuda/distinct.h"
+#include "genrec_rt/kernels/shared/distinct_lookups.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -149,17 +150,9 @@ template <int D, int N> struct Case {
 
   Results onCpu() {
     Results results = room();
-    const kernels::DistinctLookups of(found.memory.data());
-    std::vector<float> scratch(
-        static_cast<size_t>(kernels::distinctLinearScratchBytes<D, N>(of, 1) / 4 + 16)),
-        backward(
-            static_cast<size_t>(kernels::distinctLinearGradientScratchBytes<D, N>(of, 1) / 4 + 16));
-    kernels::distinctLinear<D, N>(nullptr, of, values.data(), ldValues, weight.data(),
-                                  columns.data(), results.y.data(), ldY, scratch.data());
-    for (int64_t part = 0; part < lookups.parts; ++part)
-      kernels::distinctLinearGradient<D, N>(
-          nullptr, of, part, values.data(), ldValues, weight.data(), columns.data(),
-          gradient.data(), ldY, results.dvalues.data(), results.dweight.data(), backward.data());
+    distinctLinearOnCpu<D, N>({found.memory.data(), lookups.parts, values.data(), ldValues,
+                               weight.data(), columns.data(), gradient.data(), ldY},
+                              {results.y.data(), results.dvalues.data(), results.dweight.data()});
     return results;
   }
 

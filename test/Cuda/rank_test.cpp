@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "cpu_reference.h"
 #include "domain_copies.h"
 #include "note_copy.h"
 
-#include "genrec_rt/kernels/cpu/gemm.h"
 #include "genrec_rt/kernels/cpu/rank.h"
 #include "genrec_rt/kernels/cuda/item_scores.h"
 
@@ -202,10 +202,8 @@ void expectScores(Catalogue &c, int64_t first, int64_t width) {
   const int64_t count = std::clamp<int64_t>(c.itemCount - first, 0, width);
   std::vector<float> expected(static_cast<size_t>((c.queryCount() + 5) * width));
   std::fill_n(expected.begin(), c.queryCount() * width, kNoScore);
-  std::vector<char> memory(static_cast<size_t>(kernels::matmulDynamicScratchBytes(c.dim, count)));
-  kernels::matmulDynamic(nullptr, /*transposeW=*/true, c.queryCount(), c.dim, count, c.query.data(),
-                         c.ldQuery, c.item.data() + (count ? first * c.ldItem : 0), c.ldItem,
-                         expected.data(), width, /*accumulate=*/false, memory.data());
+  multiplyOnCpu(c.queryCount(), c.dim, count, c.query.data(), c.ldQuery,
+                c.item.data() + (count ? first * c.ldItem : 0), c.ldItem, expected.data(), width);
   Copy<float> out(std::vector<float>(expected.size(), 9));
   NoteCopy tooMany;
   scoreItems(c.onDevice(false), {first, width}, out.data(), tooMany.data(), nullptr);

@@ -14,32 +14,10 @@
 #define GENREC_RT_KERNELS_CPU_DISTINCT_H
 
 #include "genrec_rt/kernels/cpu/gemm_bf16.h"
+#include "genrec_rt/kernels/shared/distinct_lookups.h"
 #include "genrec_rt/scratch_sizes.h"
 
 namespace genrec::rt::kernels {
-
-/// What genrec_rt_distinct_rows leaves: for each of `parts` lookups over `count` rows, where
-/// its distinct rows begin, and which of them each row found, counted from there.
-struct DistinctLookups {
-  int64_t parts, count;
-  const int64_t *starts; ///< parts + 1
-  const int32_t *index;  ///< parts * count
-
-  explicit DistinctLookups(const void *memory) {
-    const auto *header = static_cast<const int64_t *>(memory);
-    parts = header[0];
-    count = header[1];
-    starts = header + 2;
-    index = reinterpret_cast<const int32_t *>(starts + parts + 1);
-  }
-  int64_t size(int64_t part) const { return starts[part + 1] - starts[part]; }
-  int64_t mostRows() const {
-    int64_t most = 0;
-    for (int64_t part = 0; part < parts; ++part)
-      most = size(part) > most ? size(part) : most;
-    return most;
-  }
-};
 
 inline namespace GENREC_RT_ISA {
 namespace detail {

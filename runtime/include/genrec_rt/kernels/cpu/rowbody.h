@@ -12,6 +12,7 @@
 #include "genrec_rt/kernels/shared/rowbody.h"
 
 #include <string.h>
+#include <type_traits>
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -248,7 +249,7 @@ template <int64_t Count, class T> struct EdgeTree {
 
 /// bucketOf for a number of edges known when compiling.
 template <int64_t Count, class T> GENREC_HOST_DEVICE int64_t bucketAmong(T x, const double *edges) {
-  if constexpr (Count > 0 && Count < 64 && __is_floating_point(T)) {
+  if constexpr (Count > 0 && Count < 64 && std::is_floating_point_v<T>) {
     using Tree = detail::EdgeTree<Count, T>;
     bool isAbove[Tree::kLevels];
     return Tree::template descend<0>(x, isAbove, edges);

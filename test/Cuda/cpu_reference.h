@@ -1,0 +1,63 @@
+//===- cpu_reference.h - Kernels of the CPU for tests of devices --*- C++ -*-===//
+//
+// Kernels whose headers have vector code, which nvcc does not compile: cpu_reference.cpp calls them
+// for the sizes that tests ask for, compiled by the project's own compiler. Where templates lack a
+// size the linker says so.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_TEST_CUDA_CPU_REFERENCE_H
+#define GENREC_TEST_CUDA_CPU_REFERENCE_H
+
+#include "genrec_rt/abi.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace genrec::rt::cuda::test {
+
+/// y = x wT: x [m, k], w [n, k], y [m, n], with their leading dimensions.
+void multiplyOnCpu(int64_t m, int64_t k, int64_t n, const float *x, int64_t ldX, const float *w,
+                   int64_t ldW, float *y, int64_t ldY);
+
+/// Cross attention of the rows of `queries` with those of `keys`, and its gradients for `dOut`.
+struct CrossAttentionCase {
+  const genrec_domain *queries, *keys;
+  const float *q;
+  int64_t ldQ;
+  const float *k;
+  int64_t ldK;
+  const float *v;
+  int64_t ldV;
+  float scale;
+  const float *dOut;
+  int64_t ldDOut;
+};
+/// Results of both directions, [rows, Heads * Qk] and [rows, Heads * V].
+struct CrossAttentionResults {
+  float *out, *dQ, *dK, *dV;
+};
+template <int Heads, int Qk, int V>
+void crossAttentionOnCpu(const CrossAttentionCase &of, const CrossAttentionResults &to);
+
+/// Products per distinct row and their gradients: `found` is what findDistinct left, `columns` where
+/// the rows of a lookup begin in the weight.
+struct DistinctCase {
+  const void *found;
+  int64_t parts;
+  const float *values;
+  int64_t ldValues;
+  const float *weight;
+  const int64_t *columns;
+  const float *gradient;
+  int64_t ldY;
+};
+/// y [count, N] by ldY, dvalues [distinct, D], dweight [parts * D, N].
+struct DistinctResults {
+  float *y, *dvalues, *dweight;
+};
+template <int D, int N> void distinctLinearOnCpu(const DistinctCase &of, const DistinctResults &to);
+
+} // namespace genrec::rt::cuda::test
+
+#endif // GENREC_TEST_CUDA_CPU_REFERENCE_H
