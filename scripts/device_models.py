@@ -1,7 +1,7 @@
 """The examples as `make device` packs them: models, generated data, and the flags that their binaries run with.
 
 All data is drawn from a seed, so that nothing has to be at hand. The size of a job is that of a benchmark, or small for
-tests (`SMALL`).
+tests (`SMALL`). One model is no example: `large`, an HSTU whose products and attention are most of a step.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import genrec as gr
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from genrec import nn
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -25,7 +26,7 @@ from example import generate, load_example  # noqa: E402
 
 @dataclass(frozen=True)
 class Sizes:
-    """Rows of the generated data, and columns of the widest."""
+    """Rows of generated data, columns of the widest, and of the large HSTU layers, heads of 128, users and batch."""
 
     users: int = 2000
     events: int = 100
@@ -33,19 +34,32 @@ class Sizes:
     requests: int = 6400
     search_users: int = 100
     columns: int = 660
+    layers: int = 8
+    heads: int = 8
+    large_users: int = 64
+    large_events: int = 4099
+    large_batch: int = 32
 
 
-SMALL = Sizes(users=40, events=12, clicks=256, requests=60, search_users=5, columns=60)
+SMALL = Sizes(
+    users=40, events=12, clicks=256, requests=60, search_users=5, columns=60,
+    layers=2, heads=1, large_users=4, large_events=67, large_batch=2,
+)  # fmt: skip
 
 
 @dataclass
 class Packed:
-    """What example.json says: files in the example's folder, flags of both binaries ({folder} is that folder)."""
+    """What example.json says: files in the example's folder, flags of both binaries ({folder} is that folder).
+
+    A model with `step_flops` is there for its speed: it has no binary for the CPU, and trains a few steps.
+    """
 
     train: str
     valid: str
     batch: int
     flags: list[str] = field(default_factory=list)
+    compile: list[str] = field(default_factory=list)  # flags of genrec-compile
+    step_flops: float = 0  # of products and attention
 
     def spec(self) -> dict[str, object]:
         """As JSON has it."""
@@ -145,6 +159,69 @@ def search(folder: Path, sizes: Sizes) -> Made:
     return model, schema, Packed("train.parquet", "valid.parquet", 64)
 
 
+HEAD = 128  # columns of a head of the large model
+ITEMS = 50_000  # of its catalogue
+
+
+class Large(gr.Model):
+    """HSTU (Zhai et al. 2024) at a size whose products and attention fill a device: the next item of long histories."""
+
+    def __init__(self, items: gr.Catalogue, sizes: Sizes) -> None:
+        super().__init__(optimizer=gr.optim.AdamW(1e-3))
+        width = HEAD * sizes.heads
+        self.item = gr.Table("item", dim=width, init=gr.init.truncated_normal(0.02))
+        self.blocks = [
+            nn.HSTUBlock(
+                width, heads=sizes.heads, qk=HEAD, v=HEAD, fixed_length=sizes.large_events,
+                bias=nn.RelativePosition(sizes.large_events),
+            )
+            for _ in range(sizes.layers)
+        ]  # fmt: skip
+        self.items = items
+
+    def forward(self, batch: gr.Batch) -> None:
+        """Declares the loss."""
+        x = self.item(batch.history.item)
+        for block in self.blocks:
+            x = block(x)
+        gr.loss.sampled_softmax(
+            nn.l2_normalize(x), batch.history.next, self.item.l2_normalized(), self.items,
+            negatives=128, temperature=0.05, name="next",
+        )  # fmt: skip
+
+
+def large_flops(sizes: Sizes) -> float:
+    """Multiplications and additions of a training step, without those that only repeat others.
+
+    A layer has products of [rows, width] by [width, 4 width] and by [width, width], twice more backward; attention has
+    two products over the pairs of a causal mask forward, four more backward.
+    """
+    width, rows = HEAD * sizes.heads, sizes.large_batch * sizes.large_events
+    products = 3 * 2 * rows * 5 * width * width
+    attention = 6 * 2 * sizes.large_batch * sizes.large_events * (sizes.large_events + 1) / 2 * width
+    return float(sizes.layers * (products + attention))
+
+
+def large(folder: Path, sizes: Sizes) -> Made:
+    """Histories of equal lengths, so that a step is known before it runs."""
+    draw = np.random.default_rng(4)
+    users, events = sizes.large_users, sizes.large_events
+    ids = draw.integers(0, ITEMS, (users, events + 1))
+    history = pa.StructArray.from_arrays(
+        [pa.array(ids[:, :-1].ravel()), pa.array(ids[:, 1:].ravel())], names=["item", "next"]
+    )
+    rows = pa.ListArray.from_arrays(pa.array(np.arange(users + 1, dtype=np.int32) * events), history)
+    write(folder / "train.parquet", {"history": rows})
+    write(folder / "items.parquet", {"item": pa.array(np.arange(ITEMS))})
+    train = folder / "train.parquet"
+    packed = Packed(
+        train.name, train.name, sizes.large_batch, ["--catalogue", "items={folder}/items.parquet"],
+        ["--mixed-precision"], large_flops(sizes),
+    )  # fmt: skip
+    model = Large(gr.catalogue(folder / "items.parquet", id="item"), sizes)
+    return model, gr.Schema.from_parquet(train), packed
+
+
 EXAMPLES: dict[str, Callable[[Path, Sizes], Made]] = {
     "criteo_dcnv2": clicks("criteo_dcnv2", "DCNv2"),
     "criteo_dlrm": clicks("criteo_dlrm", "DLRM"),
@@ -154,3 +231,5 @@ EXAMPLES: dict[str, Callable[[Path, Sizes], Made]] = {
     "sasrec": retrieval("sasrec", "SASRec"),
     "search_ranking": search,
 }
+LARGE = "hstu_large"
+MODELS = {**EXAMPLES, LARGE: large}

@@ -132,16 +132,19 @@ def find_waits() -> dict[str, str]:
 
 
 def compile_example(name: str, folder: Path, tools: Path, sizes: Any) -> tuple[dict[str, Any] | None, str]:
-    """An example's binaries and data in `folder`; None and why where it has no CUDA form."""
+    """A model's binaries and data in `folder`; None and why where it has no CUDA form."""
     import device_models
     import genrec as gr
 
-    model, schema, packed = device_models.EXAMPLES[name](folder, sizes)
+    model, schema, packed = device_models.MODELS[name](folder, sizes)
     file = folder / "model.genrec"
     gr.write_model(gr.record(model, schema), file)
     # The CPU's code runs on another machine: kernels of the runtime choose by the processor, a model's own do not.
-    for side, target in (("device", ["--target=cuda"]), ("cpu", ["--target=cpu", "--march=x86-64-v3"])):
-        command = [tools / "genrec-compile", file, *target, "-o", folder / side]
+    targets = {"device": ["--target=cuda"], "cpu": ["--target=cpu", "--march=x86-64-v3"]}
+    if packed.step_flops:
+        del targets["cpu"]
+    for side, target in targets.items():
+        command = [tools / "genrec-compile", file, *target, *packed.compile, "-o", folder / side]
         made = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
         if made.returncode != 0:
             why = next((line for line in made.stderr.splitlines() if "error:" in line), made.stderr)
@@ -175,12 +178,17 @@ def pack_libraries(programs: Iterable[Path], folder: Path) -> None:
                 waiting.append(to)
 
 
+def binaries_of(folder: Path) -> list[Path]:
+    """Those of a packed model."""
+    return [path for path in (folder / "cpu", folder / "device") if path.exists()]
+
+
 def check_example(folder: Path, libraries: Path) -> None:
     """Its binaries start with the packed libraries, and the one for a device says that there is none."""
     environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
     spec = json.loads((folder / "example.json").read_text())
-    for side in ("cpu", "device"):
-        output_of(folder / side, "--help", env=environment)
+    for side in binaries_of(folder):
+        output_of(side, "--help", env=environment)
     if Path("/dev/nvidiactl").exists():
         return
     command = [folder / "device", "train", "--data", folder / spec["train"], "--progress", "none"]
@@ -245,10 +253,10 @@ def pack_examples(folder: Path, staging: Path, given: argparse.Namespace) -> tup
 
     sizes = device_models.SMALL if given.small else device_models.Sizes()
     packed, refused = {}, {}
-    names = given.examples.split(",") if given.examples else list(device_models.EXAMPLES)
+    names = given.examples.split(",") if given.examples else list(device_models.MODELS)
     for name in names:
-        if name not in device_models.EXAMPLES:
-            fail(f"there is no example {name}; there are {', '.join(device_models.EXAMPLES)}")
+        if name not in device_models.MODELS:
+            fail(f"there is no example {name}; there are {', '.join(device_models.MODELS)}")
         spec, why = compile_example(name, staging / "examples" / name, folder / "bin", sizes)
         if spec:
             packed[name] = spec
@@ -257,7 +265,7 @@ def pack_examples(folder: Path, staging: Path, given: argparse.Namespace) -> tup
             refused[name] = why
             say(f"SKIPPED: {name}: {why}")
     if packed:
-        binaries = [staging / "examples" / name / side for name in packed for side in ("cpu", "device")]
+        binaries = [binary for name in packed for binary in binaries_of(staging / "examples" / name)]
         pack_libraries(binaries, staging / "lib")
         for name in packed:
             check_example(staging / "examples" / name, staging / "lib")

@@ -3,7 +3,8 @@
     python3 device_examples.py FOLDER OUT [--only NAME,…] [--steps N] [--batch N]
 
 FOLDER/<example>/ has the binaries `cpu` and `device`, and example.json: files and flags of both. Both train the same
-steps from the same seed, the CPU's on all threads; then both evaluate, each its own checkpoint. Prints a line per
+steps from the same seed, the CPU's on all threads; then both evaluate, each its own checkpoint. A model with
+`step_flops` has no binary for the CPU: it trains SPEED_STEPS steps, and its rate is reported. Prints a line per
 example, and ends with 1 where one disagrees. `make device` packs this script; tests run it on binaries of the emulated
 device.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import tempfile
@@ -23,6 +25,7 @@ from jobs import Job, Part
 STEPS = 100
 LOSS = 1e-5  # by how much of itself a loss may part
 METRIC = 0.002  # by how much a metric may
+SPEED_STEPS = 16  # of a model that is there for its speed
 WARM = 10  # steps that times leave out: memory is taken, and graphs are captured there
 EXAMPLE_SECONDS = 30  # for all of an example
 
@@ -52,7 +55,8 @@ class Example:
         given = json.loads((folder / "example.json").read_text())
         self.flags = [flag.replace("{folder}", str(folder)) for flag in given["flags"]]
         self.train_data, self.valid_data = folder / given["train"], folder / given["valid"]
-        self.batch, self.steps = batch or given["batch"], steps
+        self.step_flops = given.get("step_flops", 0)
+        self.batch, self.steps = batch or given["batch"], SPEED_STEPS if self.step_flops else steps
 
     def run(self, part: Part, side: str, command: str, data: Path, *more: object) -> str:
         """What a binary prints; raises ExampleError where it fails."""
@@ -78,6 +82,17 @@ class Example:
         self.run(part, side, "evaluate", self.valid_data, *more)
         found = json.loads(report.read_text())["evaluation"]
         return {"loss": found["loss"], **found["metrics"]}
+
+    def measure(self, part: Part, found: dict[str, Any]) -> list[str]:
+        """The rate of a step, and whether it computed anything. `found` gets what is measured."""
+        with tempfile.TemporaryDirectory(prefix="genrec-example-") as name:
+            steps = self.train(part, "device", Path(name))
+        found["steps"], found["batch"], found["losses"] = self.steps, self.batch, [step["loss"] for step in steps]
+        if (seconds := step_seconds(steps)) is not None:
+            found["device_step_seconds"], found["tflops_per_second"] = seconds, self.step_flops / seconds * 1e-12
+        if not all(math.isfinite(loss) for loss in found["losses"]):
+            return [f"losses are not finite: {found['losses']}"]
+        return []
 
     def compare(self, part: Part, found: dict[str, Any]) -> list[str]:
         """What disagrees. `found` gets what is measured, as it is."""
@@ -105,6 +120,9 @@ class Example:
 
 def line(name: str, found: dict[str, Any]) -> str:
     """An example's results as text."""
+    if "tflops_per_second" in found:
+        seconds, rate = found["device_step_seconds"], found["tflops_per_second"]
+        return f"  {name:<22} a step {seconds * 1e3:.3f} ms, {rate:.1f} TFLOP/s"
     text = f"  {name:<22} losses within {found.get('losses_apart', float('nan')):.1e} over {found.get('steps')} steps"
     times = [found.get(f"{side}_step_seconds") for side in ("device", "cpu")]
     if all(times):
@@ -120,7 +138,8 @@ def jobs(
     def runner(name: str):  # noqa: ANN202
         def run(part: Part, job: Job) -> list[str]:
             try:
-                failures = Example(folder / name, steps, batch, job.seconds).compare(part, job.details)
+                example = Example(folder / name, steps, batch, job.seconds)
+                failures = (example.measure if example.step_flops else example.compare)(part, job.details)
             except ExampleError as error:
                 return [str(error)]
             part.say(line(name, job.details))

@@ -26,7 +26,10 @@ RUNS_OF_BITS = 1000
 ORDER = tuple(SECONDS)
 OTHERS = 1  # behind the probes
 # Of every program something, and in little time.
-SANITIZED = "*BatchesOfEverySize*:*ErasedIds*:CrossAttention.*:Rank.InLists:*Segments*:*Gather*:*Scatter*:*NoLists*:*Dropout*:*Sizes*:Probes.*"
+SANITIZED = (
+    "*BatchesOfEverySize*:*ErasedIds*:CrossAttention.*:Rank.InLists"
+    ":*Segments*:*Gather*:*Scatter*:*NoLists*:*Dropout*:*Sizes*:Probes.*"
+)
 TOOLS = ("racecheck", "synccheck", "initcheck")
 WATCHED = "check-cuda-watched"
 

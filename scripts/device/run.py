@@ -42,7 +42,7 @@ from kernel_profile import Profile, runs_of  # noqa: E402
 
 PART_SECONDS = {1: 540, 2: 540, 3: 360}
 WRONG, SKIPPED = 2, 77  # exit statuses; 77 is what test harnesses take for skipped
-PROFILED_EXAMPLES, PROFILED_PROGRAMS = ("hstu_retrieval", "criteo_dlrm"), ("bench-cuda-attention", "bench-cuda-step")
+PROFILED_EXAMPLES, PROFILED_PROGRAMS = ("hstu_large", "criteo_dlrm"), ("bench-cuda-attention", "bench-cuda-step")
 DAMAGED = "pack it again: make device"
 
 

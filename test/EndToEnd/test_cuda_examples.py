@@ -30,14 +30,14 @@ NO_DEVICE = "the model was compiled for CUDA, and there is no device"
 def make(name: str, folder: Path) -> tuple[Path, device_models.Packed]:
     """The model file of an example, and its data, in `folder`."""
     os.environ.setdefault("GENREC_BIN", str(BUILD / "bin"))
-    model, schema, packed = device_models.EXAMPLES[name](folder, device_models.SMALL)
+    model, schema, packed = device_models.MODELS[name](folder, device_models.SMALL)
     file = folder / f"{name}.genrec"
     gr.write_model(gr.record(model, schema), file)
     return file, packed
 
 
-def compile_to(file: Path, binary: Path, target: str) -> subprocess.CompletedProcess[str]:
-    command = [tool("genrec-compile"), file, f"--target={target}", "-o", binary]
+def compile_to(file: Path, binary: Path, target: str, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [tool("genrec-compile"), file, f"--target={target}", *more, "-o", binary]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
 
 
@@ -53,16 +53,16 @@ def expect_no_device(*words: object) -> None:
 def test_all_examples_are_here() -> None:
     """Those of examples/ that have a model."""
     assert {path.parent.name for path in (ROOT / "examples").glob("*/model.py")} == set(device_models.EXAMPLES)
-    assert REFUSED.keys() <= device_models.EXAMPLES.keys()
+    assert REFUSED.keys() <= device_models.MODELS.keys()
 
 
 @pytest.mark.skipif("nvcc" not in UNITS, reason="no nvcc")
-@pytest.mark.parametrize("name", device_models.EXAMPLES)
+@pytest.mark.parametrize("name", device_models.MODELS)
 def test_nvcc_compiles_the_example(name: str, tmp_path: Path) -> None:
     """To a linked binary; without a device its commands end with a message, and those that need none work."""
     file, packed = make(name, tmp_path)
     binary = tmp_path / "model"
-    made = compile_to(file, binary, "cuda")
+    made = compile_to(file, binary, "cuda", *packed.compile)
     if name in REFUSED:
         assert made.returncode == 1 and REFUSED[name] in made.stderr, made.stderr
         return

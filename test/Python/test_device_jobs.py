@@ -208,6 +208,25 @@ def test_examples_that_disagree_are_named(tmp_path: Path, change: dict[str, Any]
     assert found["status"] == "failed" and message in found["failures"][0]
 
 
+def measure_large(folder: Path, loss: str) -> dict[str, Any]:
+    """The job of a model that is there for its speed; it has no binary for the CPU."""
+    program(folder / "large" / "device", f"DEVICE, AUC, STEPS = float('{loss}'), 0.7, {{'device': 16}}\n" + BINARY)
+    (folder / "large" / "example.json").write_text(json.dumps({**SPEC, "step_flops": 2e10}))
+    device_examples.main([str(folder), str(folder / "out")])
+    return results(folder / "out", 2)["jobs"]["example large"]
+
+
+def test_a_model_that_is_there_for_its_speed_has_a_rate(tmp_path: Path) -> None:
+    found = measure_large(tmp_path, "0.5")
+    assert found["status"] == "passed" and found["details"]["steps"] == 16
+    assert found["details"]["tflops_per_second"] == pytest.approx(2)  # 2e10 in 10 ms
+
+
+def test_a_rate_of_losses_that_are_not_finite_is_a_failure(tmp_path: Path) -> None:
+    found = measure_large(tmp_path, "nan")
+    assert found["status"] == "failed" and "losses are not finite" in found["failures"][0]
+
+
 def test_peers_of_examples_are_named_without_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As peers.py: skipped and written down."""
     monkeypatch.setattr(torch_examples, "find_torch", lambda: (None, "torch finds no CUDA device"))
