@@ -16,7 +16,7 @@ constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int kRounds = 8;
 constexpr int kPerBlock = kThreads * kRounds;
 constexpr int kDigits = 256;
-constexpr int kScanThreads = 1024, kScanEach = 8;
+constexpr int kScanEach = 8;
 
 /// What a pass reads: the digit of the item at `at` of the order so far.
 struct Pass {
@@ -53,9 +53,10 @@ __global__ void __launch_bounds__(kThreads) countDigits(Pass pass, uint32_t *cou
 }
 
 /// One block: every count becomes the sum of those before it.
-__global__ void __launch_bounds__(kScanThreads) addBefore(uint32_t *counts, int64_t count) {
+template <int Threads>
+__global__ void __launch_bounds__(Threads) addBefore(uint32_t *counts, int64_t count) {
   uint32_t before = 0;
-  for (int64_t base = 0; base < count; base += kScanThreads * kScanEach) {
+  for (int64_t base = 0; base < count; base += Threads * kScanEach) {
     const int64_t first = base + static_cast<int64_t>(threadIdx.x) * kScanEach;
     uint32_t own[kScanEach], sum = 0, total;
 #pragma unroll
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(kScanThreads) addBefore(uint32_t *counts, int6
       own[i] = first + i < count ? counts[first + i] : 0;
       sum += own[i];
     }
-    uint32_t running = before + exclusiveBlockSum<kScanThreads>(sum, total);
+    uint32_t running = before + exclusiveBlockSum<Threads>(sum, total);
 #pragma unroll
     for (int i = 0; i < kScanEach; ++i) {
       if (first + i < count)
@@ -134,7 +135,7 @@ void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t
                  void *scratch, cudaStream_t stream, const uint32_t *used) {
   if (count == 0)
     return;
-  const int64_t blocks = blocksFor(count, kPerBlock);
+  const int64_t blocks = blocksFor(count, kPerBlock), numbers = blocks * kDigits;
   const int passes = passesOf(keyLimit);
   auto *counts = static_cast<uint32_t *>(scratch), *spare = counts + blocks * kDigits;
   const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kThreads)};
@@ -144,7 +145,10 @@ void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t
     uint32_t *to = (passes - pass) % 2 ? order : spare;
     const Pass now{keys, from, count, used, pass * 8};
     GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, counts);
-    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kScanThreads}), addBefore, counts, blocks * kDigits);
+    if (numbers <= kWarp * kScanEach) // of one block: a warp will do
+      GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kWarp}), addBefore<kWarp>, counts, numbers);
+    else
+      GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1024}), addBefore<1024>, counts, numbers);
     GENREC_CUDA_LAUNCH(stream, shape, place, now, counts, to);
     from = to;
   }

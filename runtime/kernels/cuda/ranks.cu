@@ -31,14 +31,15 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// One block: sums become those of the blocks before.
-__global__ void __launch_bounds__(1024)
+template <int Threads>
+__global__ void __launch_bounds__(Threads)
     scanBlocks(uint32_t *blockSums, int64_t blocks, uint32_t *total) {
   uint32_t before = 0;
-  for (int64_t base = 0; base < blocks; base += 1024) {
+  for (int64_t base = 0; base < blocks; base += Threads) {
     const int64_t at = base + threadIdx.x;
     const uint32_t value = at < blocks ? blockSums[at] : 0;
     uint32_t sum;
-    const uint32_t exclusive = exclusiveBlockSum<1024>(value, sum);
+    const uint32_t exclusive = exclusiveBlockSum<Threads>(value, sum);
     if (at < blocks)
       blockSums[at] = before + exclusive;
     before += sum;
@@ -67,7 +68,11 @@ void FlagRanks::run(const uint8_t *flags, int64_t count, uint32_t *ranks, uint32
   const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kThreads)};
   if (blocks > 0)
     GENREC_CUDA_LAUNCH(stream, shape, countFlags, flags, count, sums);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1024}), scanBlocks, sums, blocks, total);
+  // As many threads as there are sums: up to 65,536 flags a warp will do.
+  if (blocks <= kWarp)
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kWarp}), scanBlocks<kWarp>, sums, blocks, total);
+  else
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1024}), scanBlocks<1024>, sums, blocks, total);
   if (blocks > 0)
     GENREC_CUDA_LAUNCH(stream, shape, writeRanks, flags, count, sums, ranks);
 }

@@ -83,8 +83,6 @@ void completeBox(Block &block, size_t index) {
   MemoryBarrier &barrier = block.memoryBarriers[copy.barrier];
   barrier.bytes -= copy.source.boxRows * static_cast<int>(kRowBytes);
   Known &gathering = barrier.gathering.known;
-  if (gathering.here.clocks.size() < block.actors)
-    gathering.here.clocks.resize(block.actors);
   gathering.here.threads = block.threads.size();
   gathering.here.learn(copy.actor, copy.clock);
   endPhase(block, copy.barrier, barrier);

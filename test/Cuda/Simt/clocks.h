@@ -29,12 +29,16 @@ using Clock = uint32_t;
 struct BlockClocks {
   Clock floor = 0;
   size_t threads = 0;        ///< actors that `floor` is of
-  std::vector<Clock> clocks; ///< by actor; empty: nothing beyond `floor`
+  std::vector<Clock> clocks; ///< by actor, as far as anything beyond `floor` is known
 
   bool knows(size_t actor, Clock clock) const {
     return (actor < threads && clock <= floor) || (actor < clocks.size() && clock <= clocks[actor]);
   }
-  void learn(size_t actor, Clock clock) { clocks[actor] = std::max(clocks[actor], clock); }
+  void learn(size_t actor, Clock clock) {
+    if (clocks.size() <= actor)
+      clocks.resize(actor + 1);
+    clocks[actor] = std::max(clocks[actor], clock);
+  }
   void learn(const BlockClocks &other) {
     floor = std::max(floor, other.floor);
     threads = std::max(threads, other.threads);
@@ -43,10 +47,10 @@ struct BlockClocks {
     for (size_t i = 0; i < other.clocks.size(); ++i)
       clocks[i] = std::max(clocks[i], other.clocks[i]);
   }
-  void reset(size_t ofThreads, size_t actors) {
+  void reset(size_t ofThreads) {
     floor = 0;
     threads = ofThreads;
-    clocks.assign(actors, 0);
+    clocks.clear();
   }
 };
 
@@ -83,8 +87,8 @@ struct Known {
     here.learn(other.here);
     elsewhere = join(elsewhere, other.elsewhere);
   }
-  void reset(size_t threads, size_t actors) {
-    here.reset(threads, actors);
+  void reset(size_t threads) {
+    here.reset(threads);
     elsewhere.reset();
   }
 };
@@ -100,8 +104,8 @@ struct Handed {
     if (!other.fenced.clocks.empty() || other.fenced.floor)
       fenced.learn(other.fenced);
   }
-  void reset(size_t threads, size_t actors) {
-    known.reset(threads, actors);
+  void reset(size_t threads) {
+    known.reset(threads);
     fenced = {};
   }
 };

@@ -17,7 +17,9 @@ constexpr int kMostThreads = 1024;
 constexpr int kMostWarps = kMostThreads / kWarp;
 constexpr int kNamedBarriers = 16;
 constexpr size_t kMostStatic = 48 << 10, kMostShared = 227 << 10; ///< bytes of shared memory
-constexpr size_t kStackBytes = 128 << 10;                         ///< of a thread
+/// Of a thread's stack. Not a power of two: equal frames of all threads would be in one set of a
+/// cache.
+constexpr size_t kStackBytes = 132 << 10;
 
 /// Actors of a block are its threads, then one per warp for products, then some for bulk copies.
 constexpr size_t kBulkActors = 48;
@@ -186,7 +188,6 @@ struct Block {
   NamedBarrier named[kNamedBarriers];
   std::unordered_map<const void *, MemoryBarrier> memoryBarriers;
   std::vector<Thread> threads;
-  size_t actors = 0;
   std::vector<Clock> bulkClocks;
   std::vector<BoxCopy> boxes;         ///< under way
   std::vector<int> ready[kMostWarps]; ///< by warp

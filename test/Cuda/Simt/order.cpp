@@ -90,18 +90,15 @@ Accessor accessorOf(const Thread &thread, bool isAtomic) {
 }
 
 void startClocks(Block &block) {
-  block.actors = block.threads.size() + kMostWarps + kBulkActors;
   block.bulkClocks.assign(kBulkActors, 0);
   block.released.clear();
   for (Thread &thread : block.threads)
-    thread.knows.reset(block.threads.size(), block.actors);
+    thread.knows.reset(block.threads.size());
 }
 
 void handTo(Handed &to, Thread &thread) {
   showStores(thread);
   to.learn(thread.knows);
-  if (to.known.here.clocks.size() < machine.block->actors)
-    to.known.here.clocks.resize(machine.block->actors);
   to.known.here.learn(static_cast<size_t>(thread.number), thread.clock);
   tick(thread);
 }
@@ -121,13 +118,16 @@ void meetAll(Block &block) {
   Clock latest = 0;
   BlockClocks fenced;
   BlocksPointer elsewhere;
-  std::vector<Clock> &sum = block.threads.front().knows.known.here.clocks;
+  const size_t threads = block.threads.size();
+  std::vector<Clock> others; // what is known of actors beside the threads, if anything
   for (Thread &thread : block.threads) {
     showStores(thread);
     latest = std::max(latest, thread.clock);
     const std::vector<Clock> &clocks = thread.knows.known.here.clocks;
-    for (size_t actor = block.threads.size(); actor < block.actors; ++actor)
-      sum[actor] = std::max(sum[actor], clocks[actor]);
+    if (clocks.size() > threads + others.size())
+      others.resize(clocks.size() - threads);
+    for (size_t actor = threads; actor < clocks.size(); ++actor)
+      others[actor - threads] = std::max(others[actor - threads], clocks[actor]);
     if (thread.knows.fenced.floor || !thread.knows.fenced.clocks.empty())
       fenced.learn(thread.knows.fenced);
     elsewhere = join(elsewhere, thread.knows.known.elsewhere);
@@ -136,8 +136,11 @@ void meetAll(Block &block) {
     Known &known = thread.knows.known;
     known.here.floor = latest;
     known.elsewhere = elsewhere;
-    std::copy(sum.begin() + static_cast<ptrdiff_t>(block.threads.size()), sum.end(),
-              known.here.clocks.begin() + static_cast<ptrdiff_t>(block.threads.size()));
+    known.here.clocks.clear(); // of threads, `floor` says more
+    if (!others.empty()) {
+      known.here.clocks.resize(threads);
+      known.here.clocks.insert(known.here.clocks.end(), others.begin(), others.end());
+    }
     thread.knows.fenced = fenced;
     thread.clock = latest + 1;
   }

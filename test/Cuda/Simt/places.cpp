@@ -15,10 +15,20 @@ namespace {
 
 /// Stand-ins, and what wraps calls: never the place that is looked for.
 bool isWrapper(const std::string &place) {
-  static const char *const kFiles[] = {
-      "simt_host.h:", "cuda_runtime.h:", "cuda_runtime_api.h:", "launch.h:",
-      "streams.cpp:", "copies.cpp:",     "graphs.cpp:",         "host_memory.cpp:",
-      "places.cpp:",  "operations.cpp:", "nccl.cpp:",           "cublaslt.cpp:"};
+  static const char *const kFiles[] = {"simt_host.h:",
+                                       "cuda_runtime.h:",
+                                       "cuda_runtime_api.h:",
+                                       "launch.h:",
+                                       "streams.cpp:",
+                                       "copies.cpp:",
+                                       "graphs.cpp:",
+                                       "host_memory.cpp:",
+                                       "places.cpp:",
+                                       "operations.cpp:",
+                                       "nccl.cpp:",
+                                       "nccl_groups.cpp:",
+                                       "nccl_communicators.cpp:",
+                                       "cublaslt.cpp:"};
   for (const char *file : kFiles)
     if (place.starts_with(file))
       return true;

@@ -3,6 +3,7 @@
 #include "operations.h"
 
 #include <algorithm>
+#include <alloca.h>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -51,10 +52,15 @@ uint64_t defaultSeed() { return static_cast<uint64_t>(numberOf("GENREC_SIMT_SEED
 namespace {
 
 constexpr size_t kGuardBytes = 4 << 10;
+/// Stacks begin at different places of their pages, for the caches' sake.
+constexpr size_t kStackColours = 7, kColourBytes = 320;
 constexpr size_t kMostArgumentBytes = 32764; // from CUDA 12.1 and sm_70 on
 
 [[noreturn]] void threadMain() {
-  alignas(64) char arguments[kMostArgumentBytes];
+  // No more than there is: threads then touch few pages of their stacks.
+  constexpr uintptr_t kAligned = 64;
+  auto room = reinterpret_cast<uintptr_t>(alloca(machine.launch.argumentBytes + kAligned));
+  auto *arguments = reinterpret_cast<char *>((room + kAligned - 1) & ~(kAligned - 1));
   std::memcpy(arguments, machine.launch.arguments, machine.launch.argumentBytes);
   machine.launch.run(arguments);
   Inside inside;
@@ -78,7 +84,8 @@ void startThread(Block &block, int number) {
   thread = Thread{};
   thread.number = number;
   thread.index = {n % size.x, n / size.x % size.y, n / size.x / size.y};
-  char *top = block.stacks + (static_cast<size_t>(number) + 1) * kStackBytes;
+  char *top = block.stacks + (static_cast<size_t>(number) + 1) * kStackBytes -
+              static_cast<size_t>(number) % kStackColours * kColourBytes;
   // Six registers, the address to return to; the stack is aligned as after a call.
   void **frame = reinterpret_cast<void **>(top) - 8;
   std::fill(frame, frame + 8, nullptr);

@@ -1,0 +1,161 @@
+//===- nccl_communicators.cpp - Communicators of NCCL ---------------------===//
+
+#include "nccl_calls.h"
+
+#include <unistd.h>
+
+using namespace simt;
+using namespace simt::nccl;
+
+namespace {
+
+void changeThreads(std::thread::id thread, int change) {
+  int &count = ranksHere().threads[thread];
+  const bool before = count > 0;
+  count += change;
+  addPeer((count > 0) - before);
+}
+
+} // namespace
+
+ncclResult_t nccl::waitForRanks(ncclComm &comm) {
+  Clique &clique = *comm.clique;
+  auto areThere = [&clique] { return clique.arrived == clique.ranks; };
+  if (!waitUntil(areThere))
+    return refuse(ncclSystemError, std::to_string(clique.arrived) + " of " +
+                                       std::to_string(clique.ranks) +
+                                       " ranks have called ncclCommInitRank");
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  Lock lock;
+  *id = {};
+  std::snprintf(id->internal, sizeof(id->internal), "simt %d %d", static_cast<int>(getpid()),
+                static_cast<int>(++ranksHere().ids));
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank) {
+  Lock lock;
+  if (ranks < 1 || rank < 0 || rank >= ranks)
+    return refuse(ncclInvalidArgument,
+                  "rank " + std::to_string(rank) + " of " + std::to_string(ranks));
+  std::shared_ptr<Clique> &clique = ranksHere().cliques[id.internal];
+  if (!clique)
+    clique = std::make_shared<Clique>();
+  if (clique->ranks && clique->ranks != ranks)
+    return refuse(ncclInvalidArgument, "ranks do not agree on how many they are");
+  clique->ranks = ranks;
+  for (const ncclComm *other : clique->comms)
+    if (other->rank == rank || other->device == currentDevice())
+      return refuse(ncclInvalidUsage,
+                    other->rank == rank ? "two communicators are rank " + std::to_string(rank)
+                                        : "two ranks have device " + std::to_string(other->device));
+  auto made = std::make_unique<ncclComm>();
+  made->clique = clique;
+  made->rank = rank;
+  made->device = currentDevice();
+  made->thread = std::this_thread::get_id();
+  if (ranks > 1 && options().devices == 1) { // of this process: the other ranks have others
+    std::string problem;
+    made->processes = ProcessRanks::meet(id.internal, ranks, rank, problem);
+    if (!made->processes)
+      return refuse(ncclSystemError, problem);
+    *comm = made.release();
+    return ncclSuccess;
+  }
+  clique->comms.push_back(made.get());
+  ++clique->arrived;
+  changeThreads(made->thread, 1);
+  wakePeers();
+  *comm = made.release();
+  if (groupDepth) {
+    initialising.push_back(*comm);
+    return ncclSuccess;
+  }
+  return waitForRanks(**comm);
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *) {
+  return ncclCommInitRank(comm, ranks, id, rank);
+}
+
+ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list) {
+  Lock lock;
+  ncclUniqueId id;
+  (void)ncclGetUniqueId(&id);
+  const int before = currentDevice();
+  ncclResult_t result = ncclGroupStart();
+  for (int rank = 0; rank < devices && result == ncclSuccess; ++rank) {
+    if (cudaSetDevice(list ? list[rank] : rank) != cudaSuccess)
+      result = refuse(ncclInvalidArgument, "no such device");
+    else
+      result = ncclCommInitRank(comms + rank, devices, id, rank);
+  }
+  (void)cudaSetDevice(before);
+  const ncclResult_t end = ncclGroupEnd();
+  return result == ncclSuccess ? end : result;
+}
+
+static void leave(ncclComm *comm) {
+  if (comm->processes) {
+    delete comm;
+    return;
+  }
+  std::erase(comm->clique->comms, comm);
+  changeThreads(comm->thread, -1);
+  wakePeers();
+  delete comm;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  Lock lock;
+  if (!comm)
+    return refuse(ncclInvalidArgument, "no communicator");
+  return hostWaitsFor(comm->operations) ? ncclSuccess
+                                        : refuse(ncclUnhandledCudaError, errorMessage());
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  Lock lock;
+  const ncclResult_t result = ncclCommFinalize(comm);
+  if (comm)
+    leave(comm);
+  return result;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  Lock lock;
+  if (!comm)
+    return refuse(ncclInvalidArgument, "no communicator");
+  comm->isAborted = true;
+  for (ncclComm *other : comm->clique->comms)
+    if (other != comm)
+      other->asyncError = ncclRemoteError;
+  (void)hostWaitsFor(comm->operations);
+  leave(comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
+  Lock lock;
+  if (!comm)
+    return refuse(ncclInvalidArgument, "no communicator");
+  *error = machine.error.empty() ? comm->asyncError : ncclUnhandledCudaError;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommCount(const ncclComm_t comm, int *count) {
+  *count = comm->clique->ranks;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device) {
+  *device = comm->device;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
+  *rank = comm->rank;
+  return ncclSuccess;
+}
