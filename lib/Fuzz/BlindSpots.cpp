@@ -34,7 +34,6 @@ ObservableModel fuzz::makeObservableModel(MLIRContext *context, uint64_t seed,
                                           const ModelChoice &choice) {
   constexpr uint64_t kMostLooked = 4, kMostAttempts = 16;
   RandomModelOptions options = RandomModelOptions::ofSeed(seed);
-  options.strings &= choice.strings;
   ObservableModel best;
   for (uint64_t attempt = 0, looked = 0; looked < kMostLooked && attempt < kMostAttempts;
        ++attempt) {

@@ -19,6 +19,8 @@
 #include "llvm/Support/Program.h"
 
 #include <cmath>
+#include <cstdlib>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace genrec;
@@ -29,6 +31,9 @@ namespace json = llvm::json;
 /// After which a binary counts as one that hangs: long, as the machine may be shared and the
 /// emulated device takes seconds for what a device does in milliseconds.
 static constexpr unsigned kMostSeconds = 600;
+
+/// What test/Cuda/Simt reads.
+static constexpr StringLiteral kDeviceSeed = "GENREC_SIMT_SEED";
 
 /// Of the kinds that ranks share unevenly.
 static constexpr int64_t kUnevenBatches = 2;
@@ -93,8 +98,6 @@ static void lower(PassManager &pm, unsigned level, const CompiledOptions &option
   PipelineOptions graph;
   graph.opt = level;
   graph.splitClasses = kClassBlock;
-  // Distinct rows have no form for devices (docs/cuda.md).
-  graph.factorLookups = !options.target->hasDevice;
   buildGraphPipeline(pm, graph, options.hook);
   pm.nest<ModelOp>().addPass(makeCheckpoint([&](ModelOp model) {
     noteLimits(model, limits);
@@ -263,6 +266,17 @@ static std::string readFile(StringRef path) {
   return file ? (*file)->getBuffer().str() : "";
 }
 
+/// The environment, and the seed of the emulated device unless it has one: which thread, block or
+/// operation goes first.
+static std::vector<std::string> environmentOf(uint64_t seed) {
+  std::vector<std::string> variables;
+  for (char **variable = environ; *variable; ++variable)
+    variables.push_back(*variable);
+  if (!std::getenv(kDeviceSeed.data()))
+    variables.push_back((kDeviceSeed + "=" + Twine(seed)).str());
+  return variables;
+}
+
 /// Runs a binary on the batches in a file. Returns an error message or "".
 static std::string runBinary(const std::string &path, StringRef batches, ArrayRef<Run> runs,
                              uint64_t seed, const CompiledOptions &options, World world,
@@ -280,8 +294,11 @@ static std::string runBinary(const std::string &path, StringRef batches, ArrayRe
   std::string replicated = llvm::join(world.replicated, ",");
   arguments.append({world.isMpi ? StringRef("mpi") : StringRef(ranks), portions, replicated});
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out), StringRef(log)};
-  int code = llvm::sys::ExecuteAndWait(arguments.front(), arguments, std::nullopt, redirects,
-                                       kMostSeconds, 0, &problem);
+  std::vector<std::string> variables = environmentOf(seed);
+  SmallVector<StringRef> environment(variables.begin(), variables.end());
+  int code =
+      llvm::sys::ExecuteAndWait(arguments.front(), arguments, ArrayRef<StringRef>(environment),
+                                redirects, kMostSeconds, 0, &problem);
   if (code != 0)
     return "model-driver ended with status " + std::to_string(code) + " " + problem + "\n" +
            readFile(log);

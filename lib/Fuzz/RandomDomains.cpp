@@ -51,7 +51,7 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable, 
   auto kind = m.named(
       "kind", HashKindAttr::get(m.builder.getContext(), static_cast<HashKind>(m.integer(0, 2))));
   Type ids = m.rows(domain.name, {}, m.integerType());
-  if (!nullable && m.options.strings && m.chance(15)) {
+  if (!nullable && m.chance(15)) {
     Value name = m.feature(domain, columnOf(m, domain, ("name" + suffix).str()),
                            StringType::get(m.builder.getContext()));
     return m.value("hash", ids, name, {kind, m.i64("bits", 30), m.i64("seed", m.integer(0, 9))});

@@ -22,6 +22,10 @@ TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/
 STORE = "embedding/cuda/store.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
 DEVICE = "embedding/cuda/device.cu"  # what a session's steps are queued by
+DISTINCT, LOOKUPS, TOUCHED = KERNELS + "distinct.cu", "embedding/cuda/distinct_lookups.cu", "embedding/cuda/distinct_rows.cu"
+DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
+EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_kernels.cu", "ranks/cuda/portion_sums.cu"
+SESSION = "session/device_"  # .cpp files
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -32,6 +36,10 @@ CACHE_TESTS = "CudaCache.TheLeast*"
 STORE_TESTS = "Seeds/StoreOrders.GiveTheSameRows/0:CudaStore.AgreesWithAMap"
 HOST_TESTS, RANK_TESTS = "HostPipeline.GivesTheLossesOfTheSteps", "HostPipeline.RanksExchangeRows"
 STEP_TESTS = "Seeds/DeviceSteps.HaveTheBitsOfTheHost/0"
+EXCHANGE_TESTS = "Seeds/DeviceRowExchanges.RowsAndSumsAreThoseOfTheHost/*"
+SUM_TESTS = "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*"
+CACHED_TESTS = "CudaCachedStore.IsATableWhateverTheCacheHolds"
+PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.*", "DistinctLookups.*"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
 
 
@@ -57,6 +65,10 @@ def host(name: str, old: str, new: str = "", nth: int = 1, tests: str = HOST_TES
 
 def step(name: str, old: str, new: str = "") -> Defect:
     return Defect(name, DEVICE, STEP_TESTS, old, new)
+
+
+def session(name: str, file: str, old: str, new: str = "", nth: int = 1, tests: str = "HaveTheBitsOfTheHost") -> Defect:
+    return Defect(name, SESSION + file, f"Seeds/DeviceSteps.{tests}/0", old, new, nth)
 
 
 EMPTY = "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"
@@ -200,6 +212,82 @@ DEFECTS = [
     step("nobody waits for the end of a step", "waitForStream(queue);"),
     step("a captured step runs beside the next", "GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, queue));",
          "GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, copies));"),
+    # Distinct rows of lookups, and of gradients.
+    Defect("products of a later group are looked for in the first", DISTINCT, PRODUCT_TESTS, "(g.p.lookups.numbers[part * rows + row] - origin)",
+           "(g.p.lookups.numbers[part * rows + row])"),
+    Defect("a later group of lookups starts anew", DISTINCT, PRODUCT_TESTS, "g.first == 0 ? 0.0f : *to", "0.0f"),
+    Defect("the last chunk runs into the next lookup", DISTINCT, PRODUCT_TESTS, "min(own.size, begin + grain)", "begin + grain"),
+    Defect("chunks are added up that nobody wrote", DISTINCT, PRODUCT_TESTS, "chunk < chunks", "chunk < mostChunks"),
+    Defect("places without a row have no number", DISTINCT, PRODUCT_TESTS, "(places < lookups.parts * lookups.capacity)", "0"),
+    Defect("places without a row are left as they are", LOOKUPS, LOOKUP_TESTS, "ids[i] = 0;"),
+    Defect("the last segment ends too early", LOOKUPS, LOOKUP_TESTS, "bounds[parts + 1] = places;", "bounds[parts + 1] = parts * count;"),
+    Defect("entries that touch nothing are left as they are", TOUCHED, STEP_TESTS, "present[i] = 0;"),
+    # Lists.
+    Defect("later rounds of a scan begin at nothing", SCAN_LENGTHS, "ListDomains.*", "before += total;"),
+    Defect("a block's lists begin behind its own", SCAN_LENGTHS, "ListDomains.*", "block < blockIdx.x", "block <= blockIdx.x"),
+    Defect("the last list has no end", DOMAINS, "ListDomains.*", "made.offsets[lists] = total;"),
+    Defect("rows are compared too early", ROWS, "ListRows.PoolGradients", "__syncthreads();", nth=2),
+    Defect("rows in front of a truncated list are read", ROWS, "ListDomains.Truncated", "ordinal >= 0 && ordinal < length", "ordinal < length"),
+    Defect("rows beyond the domain are read", ROWS, "ListDomains.Truncated", "if (row >= domain->count)\n      return nullptr;", nth=1),
+    Defect("all lanes note a row", ROWS, "ListRows.Shifted", "if (first == 0)\n        from.note(row, source != nullptr);",
+           "from.note(row, source != nullptr);"),
+    # Rows and sums of portions and ranks.
+    Defect("counts of keys are read early", EXCHANGE, EXCHANGE_TESTS, "waitForStream(queue);"),
+    Defect("what aligns messages is not written", EXCHANGE, EXCHANGE_TESTS,
+           "GENREC_CUDA_CHECK(cudaMemsetAsync(message, 0, static_cast<size_t>(floats) * 4, queue));", ";"),
+    Defect("a node keeps the sums of the last", EXCHANGE, EXCHANGE_TESTS,
+           "GENREC_CUDA_CHECK(cudaMemsetAsync(node, 0, static_cast<size_t>(floats) * 4, queue));"),
+    Defect("all nodes are received in one place", EXCHANGE, EXCHANGE_TESTS, "received[number].ensure(roomFor(floats), queue)",
+           "received[0].ensure(roomFor(floats), queue)"),
+    Defect("flags are merged before sums", EXCHANGED, EXCHANGE_TESTS,
+           "GENREC_CUDA_LAUNCH(stream, shapeOfRows(cells.rows, shift), mergeKernel, cells, left, right,\n                     shift);\n"
+           "  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(cells.rows, kThreads), mergeFlagsKernel, cells, left,\n                     right);",
+           "GENREC_CUDA_LAUNCH(stream, shapeOfThreads(cells.rows, kThreads), mergeFlagsKernel, cells, left, right);\n"
+           "  GENREC_CUDA_LAUNCH(stream, shapeOfRows(cells.rows, shift), mergeKernel, cells, left, right, shift);"),
+    Defect("places of ranks are not cleared", EXCHANGED, EXCHANGE_TESTS,
+           "GENREC_CUDA_CHECK(cudaMemsetAsync(owned.places, 0xFF,\n"
+           "                                    static_cast<size_t>(owned.asked * owned.ranks) * 4, stream));"),
+    Defect("all lanes flag a row", EXCHANGED, EXCHANGE_TESTS, "if (lane != 0)\n      continue;"),
+    Defect("a cell begins where the last one does", EXCHANGED, EXCHANGE_TESTS, "cell <= here", "cell < here"),
+    Defect("one key too many has an owner", EXCHANGED, EXCHANGE_TESTS, "u < *distinct.total", "u <= *distinct.total"),
+    Defect("rows that nobody touched are updated", EXCHANGED, EXCHANGE_TESTS, "if (!touched[u])\n      continue;"),
+    Defect("a rank leaves out its own slice", PORTIONS, SUM_TESTS, "copyFloats(sum.total + slice.begin, mine, slice.count, queue);"),
+    Defect("all nodes of a rank are taken for its first", PORTIONS, SUM_TESTS, "static_cast<int64_t>(i) * slice.count", "0"),
+    # Tables in host memory behind a cache.
+    Defect("a row's place is overwritten while lanes read it", CACHED, CACHED_TESTS, "__syncwarp();"),
+    Defect("a row leaves when the new one is there", CACHED, CACHED_TESTS,
+           "if (leaving[i])\n      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);\n"
+           "    copyRow(batchRows[i], cached.row(slot),\n            cached.words);",
+           "copyRow(batchRows[i], cached.row(slot), cached.words); if (leaving[i])\n      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);"),
+    Defect("rows without room have no address", CACHED, CACHED_TESTS, "rows[i] = batchRows[i];", ";"),
+    Defect("the count of what was refused begins anywhere", CACHED, CACHED_TESTS,
+           "GENREC_CUDA_CHECK(cudaMemsetAsync(refused.data(), 0, sizeof(uint32_t), stream));"),
+    Defect("cached rows are read in host memory", CACHED, CACHED_TESTS,
+           "table.find(on, ids, valid, count, rows, missing);\n  if (count > 0)\n    pointToCached(ids, valid, count, rows, streamOf(on));",
+           "if (count > 0)\n    pointToCached(ids, valid, count, rows, streamOf(on));\n  table.find(on, ids, valid, count, rows, missing);"),
+    # A session's steps.
+    step("copies are noted in the wrong queue", "cudaEventRecord(copied, copies)", "cudaEventRecord(copied, queue)"),
+    step("a store's memory is made in the other queue", "at(DeviceQueue::dispatch)", "at(DeviceQueue::compute)"),
+    step("memory is freed in the stream of copies", "freeNamed(memory, queue);", "freeNamed(memory, copies);"),
+    session("a batch that never ran is overwritten", "batch.cpp", "if (isCopying && !isAhead) // of a batch that never ran\n    device.synchronize();",
+            tests="MayEndWhileTheNextOneIsDispatched"),
+    session("a step does not wait for its batch", "batch.cpp", "if (isCopying)\n    device.joinCopies();"),
+    session("a batch is freed while it is copied", "batch.cpp", "device.joinCopies();\n    device.synchronize();", nth=1,
+            tests="MayEndWhileTheNextOneIsDispatched"),
+    session("a step ends while it is dispatched", "step.cpp",
+            "device.use(DeviceQueue::dispatch);\n    device.synchronize();\n    device.use(DeviceQueue::compute);", nth=1,
+            tests="MayEndWhileTheNextOneIsDispatched"),
+    session("dispatch does not wait for late lookups", "step.cpp",
+            "if (state.takeLookedUp() || state.lookupsFollow())\n    device.follow(DeviceQueue::dispatch, DeviceQueue::compute);",
+            tests="ALookupBehindDispatchIsNotCaptured"),
+    session("a step that was left is overwritten", "step.cpp", "if (isAbandoned)\n    device.synchronize();", tests="MayEndWhileTheNextOneIsDispatched"),
+    session("stages do not wait for dispatch", "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);", nth=2),
+    session("a graph names memory that is gone", "step.cpp", "graph.memoryVersion == device.memoryVersion()",
+            "graph.graph != nullptr || graph.memoryVersion == device.memoryVersion()", tests="ChangingSizesAreCapturedAnew"),
+    session("a graph has the rate of its first step", "step.cpp", "*scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);", ";"),
+    session("what is brought to the device is overwritten", "state.cpp", "owned->synchronize();", nth=1),
+    session("a parameter is read before it is there", "state.cpp", "owned->synchronize();", nth=2),
+    session("notes are not cleared", "notes.cpp", "device.fill(memory.data(), GENREC_NO_PLACE & 0xFF, kBytes);"),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
 ]  # fmt: skip
@@ -225,7 +313,8 @@ def chosen(body: str, alternatives: list[tuple[int, str]]) -> str:
         tail = "\n  return"
         body, alternatives = body.removesuffix(tail), [(n, new.removesuffix(tail)) for n, new in alternatives]
     text = "".join(f"if (::simt::defect == {number}) {{ {new} }} else " for number, new in alternatives)
-    return f"{text}{{ {body} }}{tail}"
+    text += f"{{ {body} }}"
+    return text + tail if tail else f"{{ {text} }}"
 
 
 def planted(original: str, defects: list[tuple[int, Defect]]) -> str:
@@ -247,14 +336,16 @@ def planted(original: str, defects: list[tuple[int, Defect]]) -> str:
 
 
 def main(source: Path, target: Path) -> None:
-    """Copies headers and CUDA sources of runtime/, and the test of a host, and plants all defects."""
+    """Copies headers, CUDA sources and the steps on a device of runtime/, and the test of a host, and plants all defects."""
     runtime = source / "runtime"
     for path in [*runtime.rglob("*"), source / PIPELINE]:
-        if path.suffix not in (".h", ".cu") and path != source / PIPELINE:
-            continue
         name = path.relative_to(source if path == source / PIPELINE else runtime).as_posix()
+        if path.suffix not in (".h", ".cu") and path != source / PIPELINE and not name.startswith(SESSION):
+            continue
         defects = [(i, d) for i, d in enumerate(DEFECTS, 1) if d.file == name]
         text = planted(path.read_text(), defects)
+        if defects and path.suffix == ".cpp":
+            text = '#include "simt.h"\n' + text
         to = target / name
         if not to.exists() or to.read_text() != text:
             to.parent.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,6 @@ BlindSpots findBlindSpots(ModelOp model, uint64_t seed);
 
 /// Which random models are wanted.
 struct ModelChoice {
-  bool strings = true;
   /// Whether a model can be looked at; null: every model.
   std::function<bool(mlir::ModuleOp)> accepts = nullptr;
 };

@@ -25,7 +25,6 @@ struct RandomModelOptions {
   int64_t joinedLookups = 0; ///< number of layers over several lookups that have no other users
   bool bf16 = false;         ///< products round their factors to bfloat16: all, or half of them
   bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows look up by id
-  bool strings = true;       ///< columns of strings
 
   /// Most seeds give small models with the defaults above. Some give a model that is large in one
   /// respect: many tables, a deep tree, long chains of transforms, many fan-outs, layers over
