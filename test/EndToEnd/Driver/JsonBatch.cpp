@@ -79,6 +79,24 @@ void putValue(ColumnBatch &column, int32_t type, size_t row, const json::Value &
   }
 }
 
+/// Strings are views into the column's text.
+void putStrings(ColumnBatch &column, const std::vector<const json::Value *> &rows,
+                const std::string &field) {
+  std::vector<llvm::StringRef> texts;
+  int64_t bytes = 0;
+  for (const json::Value *row : rows) {
+    const json::Value *value = getMember(*row, field);
+    texts.push_back(value ? value->getAsString().value_or("") : "");
+    bytes += static_cast<int64_t>(texts.back().size());
+  }
+  char *to = column.bytes.ensure(bytes);
+  for (size_t row = 0; row < texts.size(); ++row) {
+    const auto size = static_cast<int64_t>(texts[row].size());
+    put<genrec_string>(column, row, {to, size});
+    to = std::copy(texts[row].begin(), texts[row].end(), to);
+  }
+}
+
 } // namespace
 
 void Reader::readColumn(int32_t number, const std::vector<const json::Value *> &rows) {
@@ -93,13 +111,8 @@ void Reader::readColumn(int32_t number, const std::vector<const json::Value *> &
     bool isValid = value && value->kind() != json::Value::Null;
     column.valid.data()[row] = isValid;
     column.hasNulls |= !isValid;
-    if (feature.type == GENREC_STRING) {
-      std::string text = isValid ? value->getAsString().value_or("").str() : "";
-      // Kept for the life of the process: this is a test.
-      auto *kept = new std::string(text);
-      put<genrec_string>(column, row, {kept->data(), static_cast<int64_t>(kept->size())});
+    if (feature.type == GENREC_STRING)
       continue;
-    }
     auto width = static_cast<size_t>(feature.width);
     for (size_t i = 0; i < width; ++i)
       putValue(column, feature.type, row * width + i,
@@ -107,6 +120,8 @@ void Reader::readColumn(int32_t number, const std::vector<const json::Value *> &
     if (width == 0)
       putValue(column, feature.type, row, isValid ? *value : json::Value(0));
   }
+  if (feature.type == GENREC_STRING)
+    putStrings(column, rows, field);
 }
 
 void Reader::readDomain(int32_t domain, const std::vector<const json::Value *> &rows) {
