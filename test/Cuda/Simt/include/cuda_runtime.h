@@ -14,8 +14,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #define __global__
 #define __device__
