@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import genrec as gr
 
 TABLES = 8
@@ -12,10 +14,10 @@ RATE = 0.05
 class Pooled(gr.Model):
     """Data: ``f0 … f7: list<int64>``, ``weight: float``. The gradient of every column of a sum is the row's weight."""
 
-    def __init__(self) -> None:
-        super().__init__(optimizer=gr.optim.Adagrad(RATE))
+    def __init__(self, optimizer: gr.optim.Optimizer | None = None, **storage: Any) -> None:
+        super().__init__(optimizer=optimizer or gr.optim.Adagrad(RATE))
         initial = gr.init.uniform(0.01)
-        self.tables = [gr.Table(f"t{k}", dim=WIDTH, init=initial) for k in range(TABLES)]
+        self.tables = [gr.Table(f"t{k}", dim=WIDTH, init=initial, **storage) for k in range(TABLES)]
 
     def forward(self, batch: gr.Batch) -> None:
         """Declares the loss."""

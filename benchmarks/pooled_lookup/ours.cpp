@@ -133,7 +133,10 @@ int main(int argc, char **argv) {
   double write = secondsPerRow(pool, sizes.threads, allRows, true);
   Session session(*genrec_model(), {.seed = 1, .threads = sizes.threads, .profile = true});
   fill(session, sizes.rows);
-  std::printf("{\"seconds_per_row_read\": %.4g, \"seconds_per_row_written\": %.4g}\n", read, write);
+  std::printf("{\"seconds_per_row_read\": %.4g, \"seconds_per_row_written\": %.4g, "
+              "\"row_bytes\": %lld}\n",
+              read, write,
+              static_cast<long long>(session.table(0).configuration().rowFloats() * 4));
   std::fflush(stdout);
   bench::Random random(7);
   for (int c = std::getchar(); c != EOF; c = std::getchar()) {

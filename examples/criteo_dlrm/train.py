@@ -3,6 +3,7 @@
 python examples/criteo_dlrm/train.py                       DLRM, seeds 1 to 5
 python examples/criteo_dlrm/train.py --model dcnv2         DCN v2, the same way
 python examples/criteo_dlrm/train.py --mixed-precision     products of bfloat16
+python examples/criteo_dlrm/train.py --row-wise --rows bf16-stochastic       vectors of tables in bfloat16
 python examples/criteo_dlrm/train.py --row-wise --admit-after 2 --bounded 10000      tables that take less memory
 """
 
@@ -22,6 +23,11 @@ from example import load_example  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT.parent / "shared" / "data" / "criteo-80k" / "criteo_80k.tsv.zst"
+STORAGE = {
+    "f32": {},
+    "bf16": {"dtype": "bf16"},
+    "bf16-stochastic": {"dtype": "bf16", "rounding": "stochastic"},
+}
 MODELS = {"dlrm": ("criteo_dlrm", "DLRM"), "dcnv2": ("criteo_dcnv2", "DCNv2")}
 
 
@@ -36,6 +42,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256, help="rows per step")
     parser.add_argument("--threads", type=int, help="default: all cores")
     parser.add_argument("--row-wise", action="store_true", help="tables learn by row-wise Adagrad")
+    parser.add_argument("--rows", choices=STORAGE, default="f32", help="how tables store their vectors")
     parser.add_argument("--bounded", type=int, metavar="N", help="rows of a table at most")
     parser.add_argument("--admit-after", type=int, metavar="K", help="steps that see an id before it has a row")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "criteo", help="folder of the results")
@@ -46,7 +53,7 @@ def main() -> None:
     prepare = load_example("criteo_dlrm", "prepare")
     rows = prepare.prepare(args.data, out / "data")
     example, name = MODELS[args.model]
-    table = {"bounded": args.bounded, "admit_after": args.admit_after}
+    table = {"bounded": args.bounded, "admit_after": args.admit_after, **STORAGE[args.rows]}
     if args.row_wise:
         table["optimizer"] = gr.optim.RowWiseAdagrad(0.01)
     model = getattr(load_example(example, "model"), name)(table=table)

@@ -166,7 +166,7 @@ std::string describeOptimizer(OptimizerAttr optimizer) {
   return text;
 }
 
-/// Dimension, id type, initial values, admission and eviction rules.
+/// Dimension, id type, initial values, admission and eviction rules, elements.
 std::string describeTable(TableOp table) {
   std::string text = "dim " + std::to_string(table.getDim()) + ", " +
                      std::to_string(table.getIdBits()) + " bits, " + describeInit(table.getInit());
@@ -179,6 +179,8 @@ std::string describeTable(TableOp table) {
     text += ", ttl " + std::to_string(*seconds) + " s";
   if (auto admitAfter = table.getAdmitAfter())
     text += ", admit_after " + std::to_string(*admitAfter);
+  if (table.getElement() != RowElement::f32)
+    text += ", " + stringifyRowElement(table.getElement()).str();
   return text;
 }
 

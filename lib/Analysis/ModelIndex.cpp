@@ -194,6 +194,10 @@ std::string genrec::describeRowRules(TableOp table) {
   SmallVector<std::string, 3> rules;
   if (table.getOptimizer().getOption("frozen") != 0.0)
     rules.push_back("frozen");
+  if (table.getElement() != RowElement::f32)
+    rules.push_back((stringifyRowElement(table.getElement()) + " values" +
+                     (table.roundsStochastically() ? ", rounded stochastically" : ""))
+                        .str());
   if (auto bounded = table.getBounded())
     rules.push_back(("at most " + Twine(*bounded) + " rows (" +
                      stringifyEvictKind(table.getEvict().value_or(EvictKind::lru)) + ")")

@@ -121,6 +121,19 @@ void ModelBuilder::addRowRules(SmallVectorImpl<NamedAttribute> &attributes) {
   lastRules.assign(attributes.begin() + first, attributes.end());
 }
 
+/// Sometimes stores rows in bf16, rounded in one of the ways.
+void ModelBuilder::addRowElement(SmallVectorImpl<NamedAttribute> &attributes) {
+  std::swap(random, declarationRandom);
+  auto back = llvm::scope_exit([&] { std::swap(random, declarationRandom); });
+  if (!chance(15))
+    return;
+  attributes.push_back(
+      named("element", RowElementAttr::get(builder.getContext(), RowElement::bf16)));
+  if (chance(60))
+    attributes.push_back(named("rounding", RowRoundingAttr::get(builder.getContext(),
+                                                                 static_cast<RowRounding>(integer(0, 1)))));
+}
+
 FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool distinctRows) {
   std::string name = "table" + std::to_string(nextName++);
   OpBuilder::InsertionGuard guard(builder);
@@ -134,6 +147,7 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
                                          i64("id_bits", idBits), named("init", init),
                                          named("optimizer", randomOptimizer(/*onTable=*/true))};
   addRowRules(attributes);
+  addRowElement(attributes);
   make("table", {}, {}, attributes);
   return FlatSymbolRefAttr::get(builder.getContext(), name);
 }

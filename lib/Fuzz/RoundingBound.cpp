@@ -29,10 +29,15 @@ static void widen(RoundedValues &values, Values &spreads, const Values &perturbe
   }
 }
 
-static bool roundsFactors(ModelOp model) {
+/// Whether products round factors, or tables values.
+static bool roundsToBf16(ModelOp model) {
   return model
-      .walk([](ProductOpInterface product) {
-        return product.getBf16() ? WalkResult::interrupt() : WalkResult::advance();
+      .walk([](Operation *op) {
+        auto product = dyn_cast<ProductOpInterface>(op);
+        auto table = dyn_cast<TableOp>(op);
+        bool rounds = (product && product.getBf16()) ||
+                      (table && table.getElement() == RowElement::bf16);
+        return rounds ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -54,7 +59,7 @@ llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model,
   result.forward.exact = std::move(exact.forward);
   result.trained.exact = std::move(exact.trained);
   result.trained.sizes = std::move(exact.sizes);
-  uint64_t coarseRuns = roundsFactors(model) ? kFewRuns : 0;
+  uint64_t coarseRuns = roundsToBf16(model) ? kFewRuns : 0;
   for (uint64_t run = 1; run <= runs + coarseRuns; ++run) {
     bool isCoarse = run > runs;
     ObserveOptions options;

@@ -18,6 +18,36 @@ static uint64_t hashName(llvm::StringRef name) {
   return hash;
 }
 
+uint64_t interpreter::tableRowIdentity(llvm::StringRef name, int64_t id) {
+  return childIdentity(hashName(name), static_cast<uint64_t>(id));
+}
+
+/// The bfloat16 below a float in magnitude, and how many 2^16-ths of the way to the next one it is.
+static std::pair<uint32_t, uint32_t> splitBf16(double x) {
+  auto bits = llvm::bit_cast<uint32_t>(static_cast<float>(x));
+  return {bits & 0xFFFF0000, bits & 0xFFFF};
+}
+
+/// Goes on to the next bfloat16 where `up`.
+static double joinBf16(uint32_t below, bool up) {
+  return llvm::bit_cast<float>(below + (up ? 0x10000 : 0));
+}
+
+double interpreter::nearestBf16(double x) {
+  auto [below, rest] = splitBf16(x);
+  if (std::isnan(x) || std::isinf(static_cast<float>(x)))
+    return x;
+  bool isOdd = below >> 16 & 1;
+  return joinBf16(below, rest > 0x8000 || (rest == 0x8000 && isOdd));
+}
+
+double interpreter::stochasticBf16(double x, double draw) {
+  auto [below, rest] = splitBf16(x);
+  if (std::isnan(x) || std::isinf(static_cast<float>(x)))
+    return x;
+  return joinBf16(below, rest + std::floor(draw * 65536.0) >= 65536.0);
+}
+
 /// The quantile of the standard normal distribution for probability `p` <= 1/2: a rational
 /// approximation (Abramowitz and Stegun 26.2.23), improved by Halley's method.
 static double lowerQuantile(double p) {

@@ -381,6 +381,9 @@ llvm::Expected<RowHandle> Evaluator::findRowIn(Operation *op, State &of, TableSt
   if (id < 0 || (id >> table.idBits) != 0)
     return fail(op, "has id " + Twine(id) + ", beyond the " + Twine(table.idBits) +
                         " bits of table @" + table.name);
+  auto handleOf = [&](std::vector<double> &row) {
+    return RowHandle{row.data(), table.dim, tableRowIdentity(table.name, id)};
+  };
   auto place = table.rows.find(id);
   // A frozen table gets no new rows. Only an id without a row asks whether its table is frozen.
   auto isFrozen = [&] {
@@ -390,14 +393,14 @@ llvm::Expected<RowHandle> Evaluator::findRowIn(Operation *op, State &of, TableSt
   bool mayCome = isTraining() && !options.forwardOnly;
   if (mayCome && (place != table.rows.end() ? table.rules.any() : !isFrozen()) &&
       of.admits(table, id, step))
-    return RowHandle{of.insertRow(table, id).data(), table.dim};
+    return handleOf(of.insertRow(table, id));
   if (place != table.rows.end())
-    return RowHandle{place->second.data(), table.dim};
+    return handleOf(place->second);
   // One temporary row per id and step, also for an id that is not admitted yet.
   auto [temporary, isNew] = temporaryRows.try_emplace({&table, id});
   if (isNew)
     temporary->second = of.initialRow(table, id);
-  return RowHandle{temporary->second.data(), table.dim};
+  return handleOf(temporary->second);
 }
 
 llvm::Expected<std::pair<TableState *, int64_t>> Evaluator::findLogical(Operation *op, StringRef name,

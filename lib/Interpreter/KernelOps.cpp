@@ -172,9 +172,14 @@ static Error evaluateRowLoad(Evaluator &e, RowLoadOp op) {
 
 static Error evaluateRowStore(Evaluator &e, RowStoreOp op) {
   const Tensor &rows = e.get(op.getRow()), &value = e.get(op.getValue());
+  bool rounds = op.getSlot() == 0 && op.getRow().getType().getElement() == RowElement::bf16;
   for (int64_t row = 0; row < rows.rows; ++row)
-    if (RowHandle handle = rows.handles()[row]; !handle.isZero())
-      std::copy_n(value.row(row), value.width, handle.value + op.getSlot() * handle.slotStride);
+    if (RowHandle handle = rows.handles()[row]; !handle.isZero()) {
+      double *to = handle.value + op.getSlot() * handle.slotStride;
+      std::copy_n(value.row(row), value.width, to);
+      if (rounds)
+        std::transform(to, to + value.width, to, [&](double x) { return e.storedBf16(x); });
+    }
   return Error::success();
 }
 
@@ -314,6 +319,15 @@ static Error evaluateRowUniform(Evaluator &e, RowUniformOp op) {
   return Error::success();
 }
 
+static Error evaluateRowRound(Evaluator &e, RowRoundOp op) {
+  const Tensor &x = e.get(op.getX()), &draw = e.get(op.getDraw());
+  Tensor result = makeTensor(op.getResult().getType(), x.rows);
+  for (int64_t i = 0; i < x.size(); ++i)
+    result.floats()[i] = e.storedBf16(x.floats()[i], draw.floats()[i]);
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
 static Error evaluateRandomIndex(Evaluator &e, RandomIndexOp op) {
   IndexedRows rows(op.getSource().getType(), e.get(op.getSource()).size());
   Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
@@ -370,6 +384,7 @@ void interpreter::addKernelOps(HandlerMap &map) {
   map.add<AccumulateOp, evaluateAccumulate>();
   map.add<KeepMaskOp, evaluateKeepMask>();
   map.add<RowUniformOp, evaluateRowUniform>();
+  map.add<RowRoundOp, evaluateRowRound>();
   map.add<RandomIndexOp, evaluateRandomIndex>();
   map.add<TransformColumnsOp, evaluateTransformColumns>();
   map.add<RowSearchOp, evaluateRowSearch>();

@@ -80,12 +80,23 @@ static double roundToBf16(double value) {
   return llvm::bit_cast<float>(bits & 0xffff0000);
 }
 
-double Evaluator::toBf16(double value) const {
-  if (!options.coarseFactors)
-    return roundToBf16(value);
+double Evaluator::coarse(double value, double most) const {
   uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
   double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
-  return value * (1.0 + fraction * 0x1.0p-8);
+  return value * (1.0 + fraction * most);
+}
+
+double Evaluator::toBf16(double value) const {
+  return options.coarseFactors ? coarse(value, 0x1.0p-8) : roundToBf16(value);
+}
+
+// A rounding error before may give another bfloat16: the next one, at most 2^-7 away.
+double Evaluator::storedBf16(double value) const {
+  return options.coarseFactors ? coarse(value, 0x1.0p-7) : nearestBf16(value);
+}
+
+double Evaluator::storedBf16(double value, double draw) const {
+  return options.coarseFactors ? coarse(value, 0x1.0p-7) : stochasticBf16(value, draw);
 }
 
 Factor::Factor(const Evaluator &e, ProductOpInterface product, const Tensor &x) : whole(x) {

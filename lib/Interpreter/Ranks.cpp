@@ -332,7 +332,8 @@ llvm::Expected<RowHandle> RankedStep::findRow(Evaluator &evaluator, Operation *o
     copy->value.assign(from.value, from.value + rows.dim + rows.stateFloats);
     portion.byAddress[copy->value.data()] = copy.get();
   }
-  return RowHandle{copy->value.data(), copy->held.front().slotStride};
+  return RowHandle{copy->value.data(), copy->held.front().slotStride,
+                   copy->held.front().identity};
 }
 
 void RankedStep::collect(CollectOp op) {
@@ -390,11 +391,7 @@ Error RankedStep::collectRows(CollectRowsOp op) {
       rows.as<RowHandle>()[row] = entry.second.row;
       llvm::copy(entry.second.gradient, sums.row(static_cast<int64_t>(row)));
     }
-    DomainRows domain;
-    domain.count = count;
-    domain.offsets = {0, count};
-    domain.parent.assign(count, 0);
-    portion.evaluator->setRows(op.getOwned(), std::move(domain));
+    portion.evaluator->setRows(op.getOwned(), stepRows(rows.handles()));
     portion.evaluator->set(op.getOwnedRows(), std::move(rows));
     portion.evaluator->set(op.getOwnedSums(), std::move(sums));
   }

@@ -85,6 +85,8 @@ State::State(ModelOp model, uint64_t seed)
                    declaration.getTtlSeconds().value_or(0),
                    static_cast<int64_t>(declaration.getAdmitAfter().value_or(0))};
     table.idBits = declaration.getIdBits();
+    table.element = declaration.getElement();
+    table.roundsStochastically = declaration.roundsStochastically();
     table.initialAccumulator = optimizer.getOption("initial_accumulator", /*onTable=*/true);
     table.init = declaration.getInit();
   }
@@ -95,6 +97,9 @@ std::vector<double> State::initialRow(const TableState &table, int64_t id) const
   fillInitialRow(table.init, seed, table.name, static_cast<uint64_t>(id), /*fanIn=*/1.0,
                  static_cast<double>(table.dim),
                  llvm::MutableArrayRef<double>(row).take_front(table.dim));
+  if (table.element == RowElement::bf16)
+    for (double &value : llvm::MutableArrayRef<double>(row).take_front(table.dim))
+      value = nearestBf16(value);
   return row;
 }
 

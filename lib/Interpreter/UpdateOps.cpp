@@ -1,5 +1,7 @@
 //===- UpdateOps.cpp - parameter and table updates, touched rows ----------===//
 
+#include "Random.h"
+#include "genrec/Dialect/GenRec/IR/Optimizers.h"
 #include "genrec/Interpreter/Evaluator.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -32,6 +34,14 @@ static void roundRow(const Evaluator &e, RowHandle row, int64_t count) {
     return;
   for (int64_t i = 0; i < count; ++i)
     row.value[i] = static_cast<float>(row.value[i]);
+}
+
+/// Rounds the value of a row as its table stores it.
+static void roundValue(const Evaluator &e, RowHandle row, const TableState &table) {
+  for (int64_t i = 0; i < table.dim && table.element == RowElement::bf16; ++i)
+    row.value[i] = table.roundsStochastically
+                       ? e.storedBf16(row.value[i], e.uniform(kRowRoundingStream, row.identity, i))
+                       : e.storedBf16(row.value[i]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -93,6 +103,7 @@ static Error evaluateUpdateTable(Evaluator &e, UpdateTableOp op) {
         return row.takeError();
       applyOptimizer(optimizer, /*onTable=*/true, getRateFactor(e), e.step, *row, gradient);
       roundRow(e, *row, table->dim + table->stateFloats);
+      roundValue(e, *row, *table);
     }
   return Error::success();
 }
@@ -116,12 +127,15 @@ static Error evaluateTableRows(Evaluator &e, TableRowsOp op) {
   return Error::success();
 }
 
-/// A domain with one list of `count` rows.
-static DomainRows stepRows(int64_t count) {
+/// A domain with one list of the rows that have `handles`.
+DomainRows interpreter::stepRows(const Tensor::Handles &handles) {
+  auto count = static_cast<int64_t>(handles.size());
   DomainRows rows;
   rows.count = count;
   rows.offsets = {0, count};
   rows.parent.assign(count, 0);
+  for (const RowHandle &handle : handles)
+    rows.identity.push_back(handle.identity);
   return rows;
 }
 
@@ -152,8 +166,8 @@ static Error evaluateUniqueRows(Evaluator &e, UniqueRowsOp op) {
   }
   int64_t count = static_cast<int64_t>(distinct.size());
   Tensor result = makeTensor(op.getResult().getType(), count);
+  e.setRows(op.getDomain(), stepRows(distinct));
   result.as<RowHandle>() = std::move(distinct);
-  e.setRows(op.getDomain(), stepRows(count));
   e.set(op.getResult(), std::move(result));
   e.segments[op.getDomain()] = std::move(segments);
   return Error::success();
@@ -183,7 +197,7 @@ static Error evaluateParameterRows(Evaluator &e, ParameterRowsOp op) {
   for (int64_t row = 0; row < own.count; ++row)
     result.as<RowHandle>()[row] = {parameter.memory.data() + (own.first + row) * parameter.width,
                                    parameter.size};
-  e.setRows(op.getDomain(), stepRows(own.count));
+  e.setRows(op.getDomain(), stepRows(result.handles()));
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }

@@ -137,6 +137,10 @@ LogicalResult Exporter::exportDeclarations(schema::ModelT &file) {
               entry->ttl = table.getTtlSteps().value_or(0);
               entry->ttl_seconds = table.getTtlSeconds().value_or(0);
               entry->admit_after = table.getAdmitAfter().value_or(0);
+              if (table.getElement() != RowElement::f32)
+                entry->element = stringifyRowElement(table.getElement()).str();
+              if (std::optional<RowRounding> rounding = table.getRounding())
+                entry->rounding = stringifyRowRounding(*rounding).str();
               return success();
             })
             .Case([&](ParameterOp parameter) {

@@ -201,6 +201,25 @@ LogicalResult Importer::importTable(const schema::EmbeddingTable &table) {
                                  << listKeywords<EvictKind>(getMaxEnumValForEvictKind());
     evict = EvictKindAttr::get(builder.getContext(), *kind);
   }
+  RowElementAttr element;
+  if (table.element()) {
+    std::optional<RowElement> kind = symbolizeRowElement(toRef(table.element()));
+    if (!kind)
+      return emitError(location) << "unknown 'element' of a table '" << toRef(table.element())
+                                 << "'; known are "
+                                 << listKeywords<RowElement>(getMaxEnumValForRowElement());
+    if (*kind != RowElement::f32)
+      element = RowElementAttr::get(builder.getContext(), *kind);
+  }
+  RowRoundingAttr rounding;
+  if (table.rounding()) {
+    std::optional<RowRounding> kind = symbolizeRowRounding(toRef(table.rounding()));
+    if (!kind)
+      return emitError(location) << "unknown 'rounding' of a table '" << toRef(table.rounding())
+                                 << "'; known are "
+                                 << listKeywords<RowRounding>(getMaxEnumValForRowRounding());
+    rounding = RowRoundingAttr::get(builder.getContext(), *kind);
+  }
   if (table.ttl() && table.ttl_seconds())
     return emitError(location) << "table '" << toRef(table.name())
                                << "' has both 'ttl', in steps, and 'ttl_seconds'";
@@ -210,7 +229,7 @@ LogicalResult Importer::importTable(const schema::EmbeddingTable &table) {
                   rule(table.bounded()), evict,
                   rule(table.ttl_seconds() ? table.ttl_seconds() : table.ttl()),
                   table.ttl_seconds() ? builder.getUnitAttr() : UnitAttr(),
-                  rule(table.admit_after()), /*members=*/ArrayAttr());
+                  rule(table.admit_after()), element, rounding, /*members=*/ArrayAttr());
   return success();
 }
 

@@ -35,8 +35,7 @@ void printTables(ModelOp model, raw_ostream &os) {
     std::string store = merged ? ", in '" + merged.getSymName().str() + "'" : "";
     os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}{5}\n", table.getSymName(),
                         table.getDim(), stringifyOptimizerKind(table.getOptimizer().getKind()),
-                        4 * (table.getDim() + table.getOptimizer().getStateFloats(table.getDim())),
-                        rules.empty() ? "" : ", " + rules, store);
+                        table.getRowBytes(), rules.empty() ? "" : ", " + rules, store);
     ++count;
   }
   os << llvm::formatv("  {0} logical tables in {1} stores\n", count, stores);

@@ -144,19 +144,18 @@ void MemoryTable::addTables() {
   for (TableOp table : index.tables) {
     std::string note;
     int64_t rows = getTableRows(table, note);
-    auto dim = static_cast<int64_t>(table.getDim());
-    int64_t states = table.getOptimizer().getStateFloats(dim);
+    int64_t floats = table.getRowType().getValueFloats(), states = table.getStateFloats();
     if (auto bounded = table.getBounded(); bounded && rows > static_cast<int64_t>(*bounded)) {
       // A step inserts its new ids before it evicts rows.
       note = ", bounded to " + std::to_string(*bounded) + " and those that a step adds";
       rows = static_cast<int64_t>(*bounded);
     }
     bool hasRules = table.hasRowRules();
-    int64_t values = rt::storeValueBytes(rows, dim, states, hasRules),
+    int64_t values = rt::storeValueBytes(rows, floats, states, hasRules),
             keys = rt::storeKeyBytes(rows);
     line("table '" + table.getSymName().str() + "'", values + keys,
          llvm::formatv("{0} distinct ids{1} of {2} bytes, and {3:f1} MB of keys", rows, note,
-                       rt::storeValueBytes(1, dim, states, hasRules),
+                       rt::storeValueBytes(1, floats, states, hasRules),
                        static_cast<double>(keys) / 1e6)
              .str());
     if (hasRules)

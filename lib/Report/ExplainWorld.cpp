@@ -114,10 +114,11 @@ json::Array WorldDescriber::tables() {
   auto ranks = static_cast<double>(world.ranks());
   for (auto [number, table] : llvm::enumerate(world.tables)) {
     const rt::PlacementChoice &choice = chosen.tables[number];
-    int64_t states = table.table.getOptimizer().getStateFloats(table.table.getDim());
+    TableOp op = table.table;
     auto owned = static_cast<int64_t>(std::ceil(table.mostOwned));
     auto bytes = static_cast<double>(
-        rt::storeValueBytes(owned, table.table.getDim(), states, table.table.hasRowRules()) +
+        rt::storeValueBytes(owned, op.getRowType().getValueFloats(), op.getStateFloats(),
+                            op.hasRowRules()) +
         rt::storeKeyBytes(owned));
     list.push_back(
         json::Object{{"name", table.table.getSymName()},

@@ -12,10 +12,9 @@ using namespace genrec;
 static double getResidentBytes(const TableTraffic &traffic) {
   TableOp table = traffic.table;
   auto rows = static_cast<int64_t>(std::ceil(traffic.ids));
-  int64_t states = table.getOptimizer().getStateFloats(table.getDim());
-  return static_cast<double>(
-      rt::storeValueBytes(rows, table.getDim(), states, table.hasRowRules()) +
-      rt::storeKeyBytes(rows));
+  return static_cast<double>(rt::storeValueBytes(rows, table.getRowType().getValueFloats(),
+                                                 table.getStateFloats(), table.hasRowRules()) +
+                             rt::storeKeyBytes(rows));
 }
 
 /// What the cost model asks of a table.

@@ -211,8 +211,7 @@ json::Array PlanDescriber::tables() {
         {"name", table.getSymName()},
         {"dim", static_cast<int64_t>(table.getDim())},
         {"optimizer", stringifyOptimizerKind(optimizer.getKind())},
-        {"bytes_per_row",
-         static_cast<int64_t>(4 * (table.getDim() + optimizer.getStateFloats(table.getDim())))},
+        {"bytes_per_row", table.getRowBytes()},
         {"where", describeLocation(table.getLoc())}});
     if (TableOp merged = findMergedTable(table))
       (*list.back().getAsObject())["in"] = merged.getSymName();

@@ -180,18 +180,19 @@ World::World(ProgramOp program, const ExplainOptions &options)
 }
 
 /// Bytes that rows of a store take more in a message, in the mean.
-static double getPadding(double dim) {
+static double getPadding(double floats) {
   return kFloatBytes *
          static_cast<double>(kAlignedFloats -
-                             std::gcd<int64_t>(static_cast<int64_t>(dim), kAlignedFloats)) /
+                             std::gcd<int64_t>(static_cast<int64_t>(floats), kAlignedFloats)) /
          2;
 }
 
 /// Rows that `rank` asks another one for, and gradients of those that it touches.
-void World::addSharded(int64_t rank, int64_t owner, double asked, double touched, double dim) {
+void World::addSharded(int64_t rank, int64_t owner, double asked, double touched, RowSize row) {
   RankTraffic &own = traffic[rank], &other = traffic[owner];
-  double idBytes = kKeyBytes * asked, rowBytes = kFloatBytes * dim * asked + getPadding(dim),
-         sumBytes = kMaskBytes * asked + kFloatBytes * dim * touched;
+  double idBytes = kKeyBytes * asked,
+         rowBytes = kFloatBytes * row.valueFloats * asked + getPadding(row.valueFloats),
+         sumBytes = kMaskBytes * asked + kFloatBytes * row.dim * touched;
   own.ids.sent += idBytes, other.ids.received += idBytes;
   own.rows.received += rowBytes, other.rows.sent += rowBytes;
   if (step.updatesRows)
@@ -212,6 +213,7 @@ void World::addReplicas(int64_t rank, double asked, double touched, double dim) 
 void World::addTable(TableOp table, ArrayRef<const StepLookup *> lookups) {
   DistinctIds ids(table, lookups, options, worldSize, portionRows);
   auto dim = static_cast<double>(table.getDim()), ranks = static_cast<double>(worldSize);
+  auto valueFloats = static_cast<double>(table.getRowType().getValueFloats());
   bool isUpdated = llvm::any_of(lookups, [](auto *lookup) { return lookup->hasGradient; });
   bool isReplicated = options.replicate.contains(table.getSymName());
   bool isFrozen = table.getOptimizer().getOption("frozen") != 0.0;
@@ -253,10 +255,11 @@ void World::addTable(TableOp table, ArrayRef<const StepLookup *> lookups) {
       if (owner == rank)
         continue;
       if (!isReplicated)
-        addSharded(rank, owner, asked[owner], touched[owner], dim);
+        addSharded(rank, owner, asked[owner], touched[owner], {dim, valueFloats});
       all.placement.shardedBytes +=
-          ((kKeyBytes + kFloatBytes * dim + (step.updatesRows ? kMaskBytes : 0)) * asked[owner] +
-           getPadding(dim) + kFloatBytes * dim * touched[owner]) /
+          ((kKeyBytes + kFloatBytes * valueFloats + (step.updatesRows ? kMaskBytes : 0)) *
+               asked[owner] +
+           getPadding(valueFloats) + kFloatBytes * dim * touched[owner]) /
           ranks;
     }
   }

@@ -78,8 +78,14 @@ public:
   int64_t firstPortionOf(int64_t rank) const;
 
 private:
+  /// Of a table's rows.
+  struct RowSize {
+    double dim;         ///< floats of a gradient
+    double valueFloats; ///< that a value takes
+  };
+
   void addTable(TableOp table, llvm::ArrayRef<const StepLookup *> lookups);
-  void addSharded(int64_t rank, int64_t owner, double asked, double touched, double dim);
+  void addSharded(int64_t rank, int64_t owner, double asked, double touched, RowSize row);
   void addReplicas(int64_t rank, double asked, double touched, double dim);
   void addDense();
   bool sharesUpdates() const { return options.shardOptimizer && worldSize > 1; }

@@ -165,7 +165,7 @@ class _Writer:
         }
 
     def table_declaration(self, one: Any) -> int:
-        rules = one.rules
+        rules, storage = one.rules, one.storage
         return self.table(
             "EmbeddingTable",
             {
@@ -177,6 +177,8 @@ class _Writer:
                 "Ttl": rules.ttl_steps,
                 "AdmitAfter": rules.admit_after,
                 "TtlSeconds": rules.ttl_seconds,
+                "Element": self.text(storage.dtype) if storage.dtype != "f32" else None,
+                "Rounding": self.text(storage.rounding) if storage.rounding else None,
             },
         )
 

@@ -132,6 +132,29 @@ class RowRules:
             raise ValueError(f"'evict' of table '{table}' says what leaves a bounded table, but 'bounded' is not given")
 
 
+@dataclass(frozen=True)
+class RowStorage:
+    """In what the values of a table's rows are stored; see `gr.Table`."""
+
+    dtype: str = "f32"
+    rounding: str | None = None
+
+    DTYPES = ("f32", "bf16")
+    ROUNDINGS = ("nearest", "stochastic")
+
+    def check(self, table: str) -> None:
+        """Raises `ValueError` where the storage of `table` makes no sense."""
+        if self.dtype not in self.DTYPES:
+            raise ValueError(f"'dtype' of table '{table}' must be one of {', '.join(self.DTYPES)}, got {self.dtype!r}")
+        if self.rounding is None:
+            return
+        if self.rounding not in self.ROUNDINGS:
+            known = ", ".join(self.ROUNDINGS)
+            raise ValueError(f"'rounding' of table '{table}' must be one of {known}, got {self.rounding!r}")
+        if self.dtype == "f32":
+            raise ValueError(f"'rounding' of table '{table}' says how bf16 is stored, but its 'dtype' is f32")
+
+
 @dataclass
 class TableDeclaration:
     """An embedding table as the model file declares it."""
@@ -143,6 +166,7 @@ class TableDeclaration:
     optimizer: Optimizer
     place: Place
     rules: RowRules = field(default_factory=RowRules)
+    storage: RowStorage = field(default_factory=RowStorage)
 
 
 @dataclass

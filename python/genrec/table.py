@@ -9,7 +9,7 @@ from genrec.init import Initializer, truncated_normal
 from genrec.nn.functional import l2_normalize
 from genrec.ops import as_ids
 from genrec.optim import FROZEN, Optimizer
-from genrec.recording import Recording, RowRules, Symbol, TableDeclaration, current
+from genrec.recording import Recording, RowRules, RowStorage, Symbol, TableDeclaration, current
 from genrec.source import find_place
 from genrec.types import float32
 from genrec.value import Value, ValueLike
@@ -19,7 +19,7 @@ MOST_ID_BITS = 63
 
 
 class Table:
-    """A table of vectors of `dim` float32 by integer id, which grows as ids appear.
+    """A table of vectors of `dim` floats by integer id, which grows as ids appear.
 
     `name` is public: checkpoints and exports use it, and the initial value of a row is a function of (seed, name, id).
     Ids must lie in [0, 2^id_bits); others are errors, never wrapped. Unless the table has an optimizer, the model's
@@ -36,6 +36,12 @@ class Table:
       a step is what `train(clock=...)` says: the latest time of a column in its batch, or the machine's clock.
     - `admit_after`: an id gets a row once this many steps have seen it; until then it reads its initial value and
       does not train.
+
+    `dtype="bf16"` stores vectors in bfloat16, half the bytes; optimizer state stays float32. A lookup gives them as
+    float32, exactly, and a step computes in float32 and rounds the new vector once: with `rounding="nearest"` (the
+    default), or with `rounding="stochastic"`, up or down by chance so that the mean is right. To nearest, a step smaller
+    than 1/512 of a value is lost; stochastically, many of them add up. What is drawn depends on the run's seed, the
+    step, the table's name, the id and the column alone.
 
     `frozen`: no step updates the table. It has the rows that `train(init=...)` gives it and no optimizer state; an id
     without a row reads its initial value and gets none. Gradients stop there. It takes no optimizer and none of the
@@ -59,6 +65,8 @@ class Table:
         ttl: int | timedelta | None = None,
         admit_after: int | None = None,
         frozen: bool = False,
+        dtype: str = "f32",
+        rounding: str | None = None,
     ) -> None:
         if not isinstance(name, str):
             raise TypeError(
@@ -80,6 +88,8 @@ class Table:
             raise ValueError("a table needs a name")
         self.rules = RowRules(bounded, evict, ttl, admit_after)
         self.rules.check(name)
+        self.storage = RowStorage(dtype, rounding)
+        self.storage.check(name)
         if frozen and (optimizer is not None or self.rules != RowRules()):
             raise ValueError(
                 f"table '{name}' is frozen: it takes no optimizer, and no rule by which rows come or leave (bounded, "
@@ -127,7 +137,7 @@ class Table:
             optimizer = self.optimizer or recording.optimizer
             recording.declare_table(
                 TableDeclaration(
-                    self.name, self.dim, self.id_bits, self.init, optimizer, self._place.named(self.name), self.rules
+                    self.name, self.dim, self.id_bits, self.init, optimizer, self._place.named(self.name), self.rules, self.storage
                 )
             )
             recording.cache[key] = True

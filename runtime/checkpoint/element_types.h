@@ -23,6 +23,9 @@ inline int64_t bytesOf(const std::string &dtype) {
   return 0;
 }
 
+/// Whether elements are floats of a type that checkpoints are written in.
+inline bool isStoredFloat(const std::string &dtype) { return dtype == "F32" || dtype == "BF16"; }
+
 /// Elements of a shape; none where a size is negative or the product beyond 2^63.
 inline std::optional<int64_t> countOf(const std::vector<int64_t> &shape) {
   int64_t count = 1;

@@ -60,14 +60,16 @@ public:
   void add(SavedTable table, const std::string &name, const TableView &view, bool states) {
     const StoreConfig &config = view.configuration();
     int64_t dim = config.dim, width = config.stateWidth();
+    RowColumn::Kind values =
+        config.element == RowElement::bf16 ? RowColumn::Kind::halves : RowColumn::Kind::floats;
     add(table, name + ".ids", {RowColumn::Kind::ids}, {});
-    add(table, name + ".values", {RowColumn::Kind::floats, 0, dim}, {dim});
+    add(table, name + ".values", {values, 0, dim}, {dim});
     if (isIncremental)
       add({table.index, false, true}, removedName(name), {RowColumn::Kind::ids}, {});
     if (!states)
       return;
     for (int32_t s = 0; s < config.states; ++s)
-      add(table, stateName(name, s), {RowColumn::Kind::floats, dim + s * width, width},
+      add(table, stateName(name, s), {RowColumn::Kind::floats, config.valueFloats() + s * width, width},
           config.rowStates ? std::vector<int64_t>{} : std::vector{width});
     if (config.rules.any())
       addSightings(table, name);
@@ -90,8 +92,10 @@ private:
   void add(SavedTable table, const std::string &name, RowColumn column,
            std::vector<int64_t> shape) {
     shape.insert(shape.begin(), tables->size(table));
-    tensors.push_back({name, column.kind == RowColumn::Kind::floats ? "F32" : "I64",
-                       std::move(shape), tables->boundsOf(table, column),
+    const char *dtype = column.kind == RowColumn::Kind::floats   ? "F32"
+                        : column.kind == RowColumn::Kind::halves ? "BF16"
+                                                                 : "I64";
+    tensors.push_back({name, dtype, std::move(shape), tables->boundsOf(table, column),
                        [tables = tables, table, column](int64_t begin, int64_t end, char *to) {
                          tables->read(table, column, begin, end, to);
                        }});
@@ -274,8 +278,8 @@ void checkRowCounts(const SafetensorsReader &file, const std::string &ids,
                   tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
 }
 
-/// What a file has of each row of a table, beside its id: tensors by name, each the next floats of a
-/// row; the sightings as "<sighted>.last_step" and "<sighted>.steps".
+/// What a file has of each row of a table, beside its id: tensors by name, the value and each state;
+/// the sightings as "<sighted>.last_step" and "<sighted>.steps".
 struct RowTensors {
   std::string ids;
   std::vector<std::pair<std::string, int64_t>> floats; ///< names and widths
@@ -310,7 +314,7 @@ public:
       for (const auto &[name, width] : tensors.floats) {
         if (file.has(name))
           readFloats(name, first, count, width, offset, rows);
-        offset += width;
+        offset += offset == 0 ? table.configuration().valueFloats() : width;
       }
       if (!tensors.sighted.empty())
         readSightings(tensors.sighted, first, count, rows);
@@ -376,7 +380,10 @@ private:
     file.readFloats(tensor, first * width, count * width, values.data());
     for (size_t i = 0; i < places.size(); ++i) // to places at or before their own
       std::copy_n(values.begin() + places[i] * width, width, values.begin() + i * width);
-    rows.write(offset, width, values.data());
+    if (offset == 0)
+      rows.writeValues(values.data());
+    else
+      rows.write(offset, width, values.data());
   }
 
   void readSightings(const std::string &name, int64_t first, int64_t count, TableRows &rows) {

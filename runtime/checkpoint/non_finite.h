@@ -12,6 +12,7 @@ struct FloatPlace {
   const std::string &name;
   int64_t rowElements; ///< of a row of the tensor
   int64_t begin;       ///< bytes before them
+  int64_t elementBytes; ///< 4 of F32, 2 of BF16
 };
 
 /// Notes the first NaN or infinity among floats in the digest, unless there was one before. Error

@@ -28,9 +28,9 @@ int64_t sizeOf(const std::string &name, const std::string &dtype,
 class BlockWriter {
 public:
   BlockWriter(AsideFile &file, TensorDigest &digest, std::string &buffer, const std::string &name,
-              bool isFloat, int64_t rowElements, bool finiteOnly)
+              int64_t floatBytes, int64_t rowElements, bool finiteOnly)
       : file(file), digest(digest), sums(digest.blocks[name]), buffer(buffer), name(name),
-        isFloat(isFloat), rowElements(rowElements), finiteOnly(finiteOnly) {}
+        floatBytes(floatBytes), rowElements(rowElements), finiteOnly(finiteOnly) {}
 
   void put(const char *data, int64_t bytes) {
     while (bytes > 0) {
@@ -61,8 +61,8 @@ public:
 
 private:
   void close(const char *data, int64_t bytes) {
-    if (isFloat)
-      noteNonFinite(digest, {name, rowElements, written}, data, bytes, finiteOnly);
+    if (floatBytes)
+      noteNonFinite(digest, {name, rowElements, written, floatBytes}, data, bytes, finiteOnly);
     sums.push_back(checksumOf(data, bytes));
     file.write(data, bytes);
     written += bytes;
@@ -73,7 +73,7 @@ private:
   std::vector<uint64_t> &sums;
   std::string &buffer;
   const std::string &name;
-  bool isFloat;
+  int64_t floatBytes; ///< of an element; 0: elements are no floats
   int64_t rowElements;
   bool finiteOnly;
 };
@@ -140,7 +140,8 @@ TensorDigest SafetensorsWriter::writeWithDigest(const std::string &path, bool fi
     int64_t rowElements = 1;
     for (size_t i = 1; i < tensor.shape.size(); ++i)
       rowElements *= tensor.shape[i];
-    BlockWriter blocks(file, digest, buffer, tensor.name, tensor.dtype == "F32", rowElements,
+    BlockWriter blocks(file, digest, buffer, tensor.name,
+                       isStoredFloat(tensor.dtype) ? bytesOf(tensor.dtype) : 0, rowElements,
                        finiteOnly);
     tensor.fill([&](const void *data, int64_t bytes) {
       blocks.put(static_cast<const char *>(data), bytes);

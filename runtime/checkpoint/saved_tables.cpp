@@ -129,6 +129,15 @@ void SavedTables::readRows(SavedTable table, const RowColumn &column, int64_t fi
   if (column.kind == RowColumn::Kind::floats)
     return from.rows->read(first, count, column.offset, column.width,
                            reinterpret_cast<float *>(to));
+  if (column.kind == RowColumn::Kind::halves) {
+    const int64_t floats = storeValueFloats(column.width, /*isBf16=*/true);
+    packed.resize(static_cast<size_t>(count * floats));
+    from.rows->read(first, count, 0, floats, packed.data());
+    for (int64_t i = 0; i < count; ++i)
+      std::memcpy(to + i * column.bytes(), packed.data() + i * floats,
+                  static_cast<size_t>(column.bytes()));
+    return;
+  }
   sightings.resize(static_cast<size_t>(count));
   from.rows->readSightings(first, count, sightings.data());
   for (const Sighting &sighting : sightings) {

@@ -30,11 +30,13 @@ bool ownsRow(const Communicator *comm, uint64_t nameHash, int64_t id);
 
 /// What a tensor has of each row.
 struct RowColumn {
-  enum class Kind : int32_t { ids, floats, lastStep, steps };
+  enum class Kind : int32_t { ids, floats, halves, lastStep, steps };
   Kind kind = Kind::ids;
-  int64_t offset = 0, width = 0; ///< floats of a row
+  int64_t offset = 0, width = 0; ///< floats of a row; of halves, a value of bf16: its elements
 
-  int64_t bytes() const { return kind == Kind::floats ? width * 4 : 8; }
+  int64_t bytes() const {
+    return kind == Kind::floats ? width * 4 : kind == Kind::halves ? width * 2 : 8;
+  }
 };
 
 /// A table of the model, or the ids that it does not admit yet; of either, with `isRemoved`, the ids that
@@ -81,6 +83,7 @@ private:
   std::vector<int64_t> sizes; ///< by rank and place
   SortedRows sorted;          ///< of one table, whose tensors are read one after another
   std::vector<char> block;
+  std::vector<float> packed; ///< values of bf16
   std::vector<Sighting> sightings;
 };
 

@@ -4,6 +4,7 @@
 
 #include "../core/aside_file.h"
 #include "../core/checksum.h"
+#include "element_types.h"
 #include "genrec_rt/error.h"
 #include "non_finite.h"
 
@@ -116,8 +117,9 @@ void SharedWriter::writeShare(const SharedTensor &tensor, const std::string &res
     int64_t next = std::min(end, (at / kBlock + 1) * kBlock);
     buffer.resize(static_cast<size_t>(next - at));
     tensor.read(at, next, buffer.data());
-    if (tensor.dtype == "F32")
-      noteNonFinite(seen, {tensor.name, rowElements, at}, buffer.data(), next - at, finiteOnly);
+    if (isStoredFloat(tensor.dtype))
+      noteNonFinite(seen, {tensor.name, rowElements, at, bytesOf(tensor.dtype)}, buffer.data(),
+                    next - at, finiteOnly);
     file->write(buffer.data(), next - at);
     if (next % kBlock != 0) // the last one
       buffer += rest;

@@ -20,7 +20,7 @@ namespace genrec::rt {
 
 /// A tensor whose bytes lie on several ranks. All know the shares; each reads its own.
 struct SharedTensor {
-  std::string name, dtype; ///< "F32" or "I64"
+  std::string name, dtype; ///< "F32", "BF16" or "I64"
   std::vector<int64_t> shape;
   /// Rank r has the bytes [bounds[r], bounds[r + 1]) of the tensor.
   std::vector<int64_t> bounds;

@@ -291,7 +291,7 @@ void Filler::fillTable(const Target &target, const WarmValues &values) {
       throw Error(values.source + ": an id is there twice, before row " +
                       withThousands(first + count),
                   "keep one row of each id");
-    rows.write(0, width, block.data());
+    rows.writeValues(block.data());
   });
 }
 

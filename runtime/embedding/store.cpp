@@ -28,6 +28,12 @@ constexpr int64_t kInsertBlock = 1024;
 /// Ids to come of a batch, from which on it is worth knowing how many will be new.
 constexpr int64_t kLeastSampled = int64_t(1) << 15;
 
+/// Orders chunks by address.
+bool isBefore(const std::pair<const float *, int64_t> &a,
+              const std::pair<const float *, int64_t> &b) {
+  return std::less<>()(a.first, b.first);
+}
+
 inline int64_t stepOf(uint64_t hash) { return static_cast<int64_t>(hash >> 32 | 1); }
 
 } // namespace
@@ -38,7 +44,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config)
   memberCounts.resize(config.members.size());
   memberRows.resize(config.members.size());
   stride = config.rowFloats();
-  sightingFloats = storeSightingOffset(config.dim, config.usedFloats() - config.dim);
+  sightingFloats = storeSightingOffset(config.valueFloats(), config.stateFloats());
   if (config.rules.admitAfter > 1) {
     StoreConfig ids;
     ids.rules = config.rules;
@@ -178,8 +184,12 @@ template <class T> static void addChunk(std::vector<T *> &chunks, int64_t bytes)
 }
 
 void EmbeddingStore::allocateAhead() {
-  while (static_cast<int64_t>(chunks.size()) << chunkShift < rowCount + chunkMask + 1)
+  while (static_cast<int64_t>(chunks.size()) << chunkShift < rowCount + chunkMask + 1) {
     addChunk(chunks, (chunkMask + 1) * stride * 4);
+    const std::pair<const float *, int64_t> last(chunks.back(), chunks.size() - 1);
+    chunksByAddress.insert(
+        std::upper_bound(chunksByAddress.begin(), chunksByAddress.end(), last, isBefore), last);
+  }
   while (static_cast<int64_t>(idChunks.size()) << kIdShift < rowCount + kIdChunk)
     addChunk(idChunks, kIdChunk * 8);
 }
@@ -328,15 +338,24 @@ void EmbeddingStore::find(const StoreStream &on, const int64_t *ids, const uint8
     *missing += absent;
 }
 
+void EmbeddingStore::initializeValues(int64_t key, float *values) const {
+  const RowInitializer &initializer = config.initializerOf(key);
+  if (config.element == RowElement::f32)
+    return initializer.fill(config.idOf(key), config.dim, values);
+  static thread_local std::vector<float> wide;
+  wide.resize(static_cast<size_t>(config.dim));
+  initializer.fill(config.idOf(key), config.dim, wide.data());
+  packValues(wide.data(), config.dim, values);
+}
+
 void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to) {
   parallelFor(pool, to - from, kInitializeGrain, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t number = from + begin; number < from + end; ++number) {
-      float *values = row(number);
-      int64_t key = id(number);
-      config.initializerOf(key).fill(config.idOf(key), config.dim, values);
-      std::fill(values + config.dim, values + stride, 0.0f);
+      float *values = row(number), *states = values + config.valueFloats();
+      initializeValues(id(number), values);
+      std::fill(states, values + stride, 0.0f);
       if (config.states > 0 && config.initialAccumulator != 0)
-        std::fill(values + config.dim, values + config.dim + config.stateWidth(),
+        std::fill(states, states + config.stateWidth(),
                   static_cast<float>(config.initialAccumulator));
     }
   });
@@ -393,14 +412,28 @@ float *EmbeddingStore::findOrAdmitOne(int64_t id, int64_t step) {
 }
 
 /// The number of the row of `id`, -1 where there is none.
-int64_t EmbeddingStore::numberOf(int64_t id) const {
-  const float *row = lookup(id, hash(id));
-  int64_t chunkFloats = (chunkMask + 1) * stride;
-  for (size_t chunk = 0; row && chunk < chunks.size(); ++chunk)
-    if (std::greater_equal<>()(row, chunks[chunk]) &&
-        std::less<>()(row, chunks[chunk] + chunkFloats))
-      return (static_cast<int64_t>(chunk) << chunkShift) + (row - chunks[chunk]) / stride;
-  return -1;
+int64_t EmbeddingStore::numberOf(int64_t id) const { return numberAt(lookup(id, hash(id))); }
+
+/// The number of the row at an address, -1 where there is none.
+int64_t EmbeddingStore::numberAt(const float *row) const {
+  auto after =
+      std::upper_bound(chunksByAddress.begin(), chunksByAddress.end(), std::pair(row, int64_t(0)),
+                       isBefore);
+  if (!row || after == chunksByAddress.begin())
+    return -1;
+  const auto [begin, chunk] = *std::prev(after);
+  const int64_t inChunk = (row - begin) / stride, number = (chunk << chunkShift) + inChunk;
+  return inChunk <= chunkMask && number < rowCount ? number : -1;
+}
+
+void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t count,
+                              const int64_t *counted, uint64_t *identities) const {
+  parallelFor(on.pool, counted ? *counted : count, kFindGrain, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t number = numberAt(rows[i]);
+      identities[i] = number < 0 ? 0 : config.identityOf(id(number));
+    }
+  });
 }
 
 /// The last row takes the number. A slot of a bucket that ids went past stays one that counts

@@ -1,5 +1,6 @@
 //===- store_export.cpp - Rows of the host's store, in and out ------------===//
 
+#include "genrec_rt/kernels/shared/row_values.h"
 #include "genrec_rt/store.h"
 
 #include <algorithm>
@@ -33,6 +34,22 @@ public:
 const ArgumentMemory &hostMemory() {
   static const HostMemory memory;
   return memory;
+}
+
+void packValues(const float *values, int64_t dim, float *row) {
+  row[storeValueFloats(dim, /*isBf16=*/true) - 1] = 0.0F; // what fills it up
+  for (int64_t i = 0; i < dim; ++i) {
+    const kernels::Bf16 value = kernels::nearestBf16(values[i]);
+    std::memcpy(reinterpret_cast<char *>(row) + i * sizeof value, &value, sizeof value);
+  }
+}
+
+void unpackValues(const float *row, int64_t dim, float *values) {
+  for (int64_t i = 0; i < dim; ++i) {
+    kernels::Bf16 value;
+    std::memcpy(&value, reinterpret_cast<const char *>(row) + i * sizeof value, sizeof value);
+    values[i] = kernels::widened(value);
+  }
 }
 
 std::unique_ptr<TableStore> makeHostStore(const StoreConfig &config) {

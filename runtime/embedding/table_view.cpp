@@ -6,6 +6,28 @@
 
 namespace genrec::rt {
 
+void TableRows::readValues(int64_t first, int64_t count, float *to) const {
+  const StoreConfig &config = store->configuration();
+  const int64_t floats = config.valueFloats(), dim = config.dim;
+  if (config.element == RowElement::f32)
+    return read(first, count, 0, dim, to);
+  std::vector<float> packed(static_cast<size_t>(count * floats));
+  read(first, count, 0, floats, packed.data());
+  for (int64_t i = 0; i < count; ++i)
+    unpackValues(packed.data() + i * floats, dim, to + i * dim);
+}
+
+void TableRows::writeValues(const float *from) {
+  const StoreConfig &config = store->configuration();
+  const int64_t floats = config.valueFloats(), dim = config.dim;
+  if (config.element == RowElement::f32)
+    return write(0, dim, from);
+  std::vector<float> packed(static_cast<size_t>(size() * floats));
+  for (int64_t i = 0; i < size(); ++i)
+    packValues(from + i * dim, dim, packed.data() + i * floats);
+  write(0, floats, packed.data());
+}
+
 /// Keys of the store for ids of the table.
 StoreArray<int64_t> TableView::keysOf(const int64_t *ids, int64_t count) const {
   std::vector<int64_t> keys(ids, ids + count);

@@ -25,7 +25,7 @@ void RowExchange::Impl::bringEarly(Communicator &on, const Impl *running, const 
       int64_t &count = receiveEarly[cell(to, store)] = 0;
       for (int32_t number : owned[store].askedBy(visit(0, to)))
         count += owned[store].isEarly[number];
-      messageBytes[to] += messageFloats(count, stores[store].dim) * 4;
+      messageBytes[to] += messageFloats(count, stores[store].valueFloats()) * 4;
     }
   }
   earlyRound.layOut(messageBytes);
@@ -67,7 +67,7 @@ void RowExchange::Impl::packEarly(int32_t to) {
   for (int32_t store = 0; store < storeCount(); ++store) {
     OwnedRows &of = owned[store];
     std::span<int32_t> wanted = of.askedBy(visit(0, to));
-    int64_t dim = stores[store].dim, early = 0;
+    int64_t width = stores[store].valueFloats(), early = 0;
     lateOnes.clear();
     for (int32_t number : wanted) {
       bits[at / 64] |= static_cast<uint64_t>(of.isEarly[number]) << at % 64;
@@ -76,11 +76,11 @@ void RowExchange::Impl::packEarly(int32_t to) {
         lateOnes.push_back(number);
         continue;
       }
-      std::memcpy(values + early * dim, of.rows[number], dim * sizeof(float));
+      std::memcpy(values + early * width, of.rows[number], width * sizeof(float));
       wanted[early++] = number;
     }
     std::copy(lateOnes.begin(), lateOnes.end(), wanted.begin() + early);
-    values += messageFloats(early, dim);
+    values += messageFloats(early, width);
   }
 }
 
@@ -104,7 +104,7 @@ void RowExchange::Impl::readEarly(int32_t from) {
     std::copy(lateOnes.begin(), lateOnes.end(), numbers + early);
     numbers += count;
     sendEarly[cell(from, store)] = early;
-    floats += messageFloats(early, stores[store].dim);
+    floats += messageFloats(early, stores[store].valueFloats());
   }
   if (size != bitBytes(rows) + floats * 4)
     throw Error("rank " + std::to_string(from) + " sends early rows in " + std::to_string(size) +

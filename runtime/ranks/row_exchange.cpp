@@ -58,7 +58,7 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
     if (store.dim < 1 || store.members.empty())
       throw Error("a store has " + std::to_string(store.dim) + " floats per row and " +
                   std::to_string(store.members.size()) + " tables");
-    asked.emplace_back(store.dim);
+    asked.emplace_back(store.valueFloats(), store.dim);
     owned.emplace_back(store.dim);
   }
   checkReplicas();

@@ -69,10 +69,10 @@ struct AskedRows {
     int64_t first, count; ///< positions
   };
 
-  explicit AskedRows(int64_t dim) : division(dim), sums(dim) {}
+  AskedRows(int64_t valueFloats, int64_t dim) : division(valueFloats), sums(dim) {}
   void begin(int32_t firstPortion);
 
-  ExactDivision division; ///< of distances from a section's begin, by `dim`
+  ExactDivision division; ///< of distances from a section's begin, by a row's floats
   KeyIndex keys;
   std::vector<float *> addresses; ///< by number; those of this fetch follow
   std::vector<Section> sections; ///< by fetch and owner; then, of replicas, by fetch and other rank
@@ -189,6 +189,9 @@ private:
   void giveAddresses() const;
   void packValues();
   void exchangeValues(Communicator &on);
+  template <class Body>
+  void forLateRows(std::span<const int64_t> counts, std::span<const int64_t> early, int32_t other,
+                   const Body &body) const;
   void exchangeNarrow(Communicator &on);
 
   int64_t positionOf(int32_t store, const float *row) const;

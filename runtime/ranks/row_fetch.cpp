@@ -246,7 +246,7 @@ void RowExchange::Impl::arrange() {
     int64_t floats = 0;
     for (int32_t store = 0; store < storeCount(); ++store)
       floats += messageFloats(sendCounts[cell(owner, store)] - sendEarly[cell(owner, store)],
-                              stores[store].dim);
+                              stores[store].valueFloats());
     return floats;
   });
   const int32_t *number = sentNumbers.data();
@@ -259,8 +259,8 @@ void RowExchange::Impl::arrange() {
       noteRows(store, early, first, number);
       noteRows(store, late, count - first, number + first);
       number += count;
-      early += messageFloats(first, stores[store].dim);
-      late += messageFloats(count - first, stores[store].dim);
+      early += messageFloats(first, stores[store].valueFloats());
+      late += messageFloats(count - first, stores[store].valueFloats());
     }
   }
   for (AskedRows &from : asked)
@@ -278,7 +278,7 @@ void RowExchange::Impl::noteRows(int32_t store, const float *begin, int64_t coun
     from.sorted.push_back({begin, static_cast<int64_t>(from.touchedBy.size()), count});
   from.touchedBy.resize(from.touchedBy.size() + count, -1);
   for (int64_t i = 0; i < count; ++i)
-    from.addresses[number[i]] = const_cast<float *>(begin) + i * stores[store].dim;
+    from.addresses[number[i]] = const_cast<float *>(begin) + i * stores[store].valueFloats();
 }
 
 void RowExchange::Impl::giveAddresses() const {
@@ -298,16 +298,16 @@ void RowExchange::Impl::packValues() {
   sendValues.layOut([&](int32_t to) {
     int64_t floats = 0;
     for (int32_t store = 0; store < storeCount() && to != rank; ++store)
-      floats += messageFloats(countLate(to, store), stores[store].dim);
+      floats += messageFloats(countLate(to, store), stores[store].valueFloats());
     return floats;
   });
   for (int32_t to = 0; to < ranks; ++to) {
     float *message = to == rank ? values[fetches].begin(rank) : sendValues.begin(to);
     for (int32_t store = 0; store < storeCount(); ++store) {
-      int64_t dim = stores[store].dim, count = countLate(to, store);
-      gatherRows(dim, owned[store].askedBy(visit(fetches, to)).last(count),
+      int64_t width = stores[store].valueFloats(), count = countLate(to, store);
+      gatherRows(width, owned[store].askedBy(visit(fetches, to)).last(count),
                  owned[store].rows.data(), message);
-      message += messageFloats(count, dim);
+      message += messageFloats(count, width);
     }
   }
 }
@@ -327,17 +327,57 @@ void RowExchange::Impl::exchangeValues(Communicator &on) {
   on.exchange(sendParts, receiveParts);
 }
 
+/// Calls body(floats, isBf16) for the rows of each store in the message to or from a rank: how many
+/// floats they take, and whether they are bf16 already, which travels as it is.
+template <class Body>
+void RowExchange::Impl::forLateRows(std::span<const int64_t> counts, std::span<const int64_t> early,
+                                    int32_t other, const Body &body) const {
+  for (int32_t store = 0; store < storeCount(); ++store)
+    body(messageFloats(counts[cell(other, store)] - early[cell(other, store)],
+                       stores[store].valueFloats()),
+         stores[store].isBf16);
+}
+
 void RowExchange::Impl::exchangeNarrow(Communicator &on) {
   Messages<float> &to = values[fetches];
-  sendNarrow.layOut([&](int32_t other) { return sendValues.size(other); });
-  receiveNarrow.layOut([&](int32_t other) { return other != rank ? to.size(other) : 0; });
+  auto sizeOf = [&](std::span<const int64_t> counts, std::span<const int64_t> early,
+                    int32_t other) {
+    int64_t halves = 0;
+    if (other != rank)
+      forLateRows(counts, early, other,
+                  [&](int64_t floats, bool isBf16) { halves += isBf16 ? 2 * floats : floats; });
+    return halves;
+  };
+  sendNarrow.layOut([&](int32_t other) { return sizeOf(receiveCounts, receiveEarly, other); });
+  receiveNarrow.layOut([&](int32_t other) { return sizeOf(sendCounts, sendEarly, other); });
   for (int32_t other = 0; other < ranks; ++other) {
-    toBf16(sendValues.begin(other), sendValues.size(other), sendNarrow.begin(other));
+    const float *from = sendValues.begin(other);
+    uint16_t *narrow = sendNarrow.begin(other);
+    if (other != rank)
+      forLateRows(receiveCounts, receiveEarly, other, [&](int64_t floats, bool isBf16) {
+        if (isBf16)
+          std::memcpy(narrow, from, static_cast<size_t>(floats) * sizeof(float));
+        else
+          toBf16(from, floats, narrow);
+        from += floats;
+        narrow += isBf16 ? 2 * floats : floats;
+      });
     sendParts[other] = {sendNarrow.begin(other), sendNarrow.bytes(other)};
     receiveParts[other] = {receiveNarrow.begin(other), receiveNarrow.bytes(other)};
     traffic.rowBytes += receiveParts[other].bytes;
   }
   on.exchange(sendParts, receiveParts);
-  for (int32_t other = 0; other < ranks; ++other)
-    fromBf16(receiveNarrow.begin(other), receiveNarrow.size(other), to.begin(other));
+  for (int32_t other = 0; other < ranks; ++other) {
+    const uint16_t *narrow = receiveNarrow.begin(other);
+    float *values = to.begin(other);
+    if (other != rank)
+      forLateRows(sendCounts, sendEarly, other, [&](int64_t floats, bool isBf16) {
+        if (isBf16)
+          std::memcpy(values, narrow, static_cast<size_t>(floats) * sizeof(float));
+        else
+          fromBf16(narrow, floats, values);
+        values += floats;
+        narrow += isBf16 ? 2 * floats : floats;
+      });
+  }
 }

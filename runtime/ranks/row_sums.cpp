@@ -34,7 +34,7 @@ int64_t RowExchange::Impl::positionOf(int32_t store, const float *row) const {
   if (size_t count = countBefore(from.sorted, row)) {
     const AskedRows::Section &section = from.sorted[count - 1];
     int64_t floats = row - section.begin, position = from.division.divide(floats);
-    if (position < section.count && position * stores[store].dim == floats)
+    if (position < section.count && position * stores[store].valueFloats() == floats)
       return section.first + position;
   }
   throw Error("a row that is touched in store " + std::to_string(store) +

@@ -233,6 +233,8 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
         touched, buildSegments(step->pool,
                                {parts, counts, handles, gradients, dim, strides, parents, all != 0},
                                slot.state().zeroRow(table), rows, segments));
+    if (!slot.rankStep) // else those that are collected are updated
+      touched->identity = identifyRows(slot, table, rows, touched->count);
   });
 }
 

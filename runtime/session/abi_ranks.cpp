@@ -8,6 +8,7 @@
 
 #include "../embedding/segments.h"
 #include "device_step.h"
+#include "find_rows.h"
 #include "ranks.h"
 #include "recording.h"
 
@@ -101,6 +102,10 @@ void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domai
   *owned = *touched;
   owned->capacity = capacity;
   owned->count = owned->max_length = count;
+  if (ranks)
+    guarded(slot, [&] {
+      owned->identity = identifyRows(slot, table, ranks->collected(table).rows, count);
+    });
 }
 
 const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t table) {

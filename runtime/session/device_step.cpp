@@ -13,7 +13,8 @@ namespace genrec::rt {
 DeviceStep::DeviceStep(StepSlot &slot, DeviceState &state)
     : slot(slot), shared(slot.state()), state(state), device(state.device()), batch(slot, state),
       leaving(slot, state, batch), times(device), chosen(device, "lookup.chosen"),
-      usesTemporary(shared.model.table_count) {}
+      usesTemporary(shared.model.table_count),
+      identities(shared.model.table_count) {}
 
 DeviceStep::~DeviceStep() {
   if (!dispatched && !isAbandoned)
@@ -302,6 +303,19 @@ void DeviceStep::uniqueRows(const DeviceGradients &gradients, genrec_domain *tou
   from.zeros = state.zeroRow(from.table);
   describeCounted(touched);
   device.uniqueRows(from, touched, rows, segments);
+  if (!slot.rankStep) // else those that are collected are updated
+    identifyRows(gradients.table, rows, touched);
+}
+
+void DeviceStep::identifyRows(int32_t table, float *const *rows, genrec_domain *touched) {
+  if (shared.model.tables[table].rounding != GENREC_ROW_STOCHASTIC)
+    return;
+  std::unique_ptr<DeviceMemory> &memory = identities[table];
+  if (!memory)
+    memory = std::make_unique<DeviceMemory>(device, "identities of rows");
+  const int64_t bytes = touched->capacity * static_cast<int64_t>(sizeof(uint64_t));
+  device.identifyRows(*shared.tables[table], rows, touched->capacity,
+                      reinterpret_cast<uint64_t *>(memory->ensure(bytes)), touched->device);
 }
 
 void DeviceStep::distinctRows(const DeviceLookups &lookups, genrec_domain *distinct, float **rows,

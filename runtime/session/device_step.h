@@ -23,6 +23,7 @@
 #include "device_profile.h"
 #include "device_reports.h"
 
+#include <memory>
 #include <vector>
 
 namespace genrec::rt {
@@ -110,6 +111,8 @@ private:
   void beginBesideDispatch();
   void endBesideDispatch();
   void findRows(int32_t table, const DeviceIds &ids, float **rows, genrec_row_note *beyond);
+  /// Where steps draw random numbers for the rows of a table.
+  void identifyRows(int32_t table, float *const *rows, genrec_domain *touched);
   void clearTemporaries();
   /// Whether the stages are ever captured.
   bool mayCapture();
@@ -126,6 +129,7 @@ private:
   DeviceProfile times;
   DeviceMemory chosen;
   std::vector<char> usesTemporary; ///< by table: ids had rows for this step only
+  std::vector<std::unique_ptr<DeviceMemory>> identities; ///< by table: of rows that are updated
   std::vector<int64_t> key;        ///< of this step's graph
   std::vector<StepScalar> scalars; ///< that stages asked for while they are captured
   bool isDispatching = false, isCapturing = false;

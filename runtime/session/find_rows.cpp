@@ -2,6 +2,8 @@
 
 #include "find_rows.h"
 
+#include <algorithm>
+
 namespace genrec::rt {
 
 namespace {
@@ -37,6 +39,16 @@ bool findRows(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t 
   if (missing > 0)
     findTemporary(slot, table, keys, valid, count, rows);
   return missing > 0;
+}
+
+const uint64_t *identifyRows(StepSlot &slot, int32_t table, float *const *rows, int64_t count) {
+  genrec_runtime &shared = slot.state();
+  if (shared.model.tables[table].rounding != GENREC_ROW_STOCHASTIC)
+    return nullptr;
+  slot.rowIdentities.resize(static_cast<size_t>(shared.model.table_count));
+  uint64_t *identities = slot.rowIdentities[table].ensure(std::max<int64_t>(count, 1));
+  shared.tables[table]->identify(slot.pool, rows, count, nullptr, identities);
+  return identities;
 }
 
 } // namespace genrec::rt

@@ -108,6 +108,8 @@ void checkModel(const genrec_model_desc &model) {
     require(table.bounded >= 0 && table.ttl >= 0 && table.ttl_seconds >= 0 &&
                 table.admit_after >= 0 && genrec_evict_kind_name(table.evict),
             std::string("table '") + table.name + "' has rules out of range");
+    require(genrec_row_element_name(table.element) && genrec_row_rounding_name(table.rounding),
+            std::string("table '") + table.name + "' has an element or rounding out of range");
     checkTraining(std::string("table '") + table.name + "'", table.init, table.optimizer);
     for (int32_t j = 0; table.group && j < i; ++j) {
       const genrec_table_desc &other = model.tables[j];
@@ -117,6 +119,9 @@ void checkModel(const genrec_model_desc &model) {
                    other.admit_after == table.admit_after),
               std::string("table '") + table.name + "' shares a store with '" + other.name +
                   "', but has other rules about its rows");
+      require(other.group != table.group || other.element == table.element,
+              std::string("table '") + table.name + "' shares a store with '" + other.name +
+                  "', but has other elements");
     }
   }
   for (int32_t i = 0; i < model.parameter_count; ++i) {

@@ -197,15 +197,16 @@ std::vector<PlacedTable> PlacementChooser::placeTables(std::span<const TableFigu
     table.learns = learns(desc);
     table.isReplicated = state.replicated[i] != 0;
     table.asked = asked;
-    const double rowSize = kFloat * static_cast<double>(desc.dim), sumBytes = rowSize * sums;
+    const StoreConfig &config = state.tables[i]->configuration();
+    const double rowSize = kFloat * static_cast<double>(config.valueFloats()),
+                 sumBytes = kFloat * static_cast<double>(desc.dim) * sums;
     const double before = asked * ((hidesKeys ? 0 : kKey) + rowSize * late);
     table.shardedBytes = (rankCount - 1) / rankCount * (before + asked * kMask + sumBytes);
     if (table.learns)
       table.replicatedBytes = (rankCount - 1) * (asked * (kKey + kMask) + sumBytes);
-    const StoreConfig &config = state.tables[i]->configuration();
     const int64_t later = rows * (table.learns ? 2 : 1); // at the next look, at most
     table.residentBytes = static_cast<double>(
-        storeValueBytes(later, desc.dim, config.usedFloats() - config.dim) + storeKeyBytes(later));
+        storeValueBytes(later, config.valueFloats(), config.stateFloats()) + storeKeyBytes(later));
     if (config.rules.any())
       table.refusal = "has rules, which count what all ranks look up";
     told.tables[i].rows = rows;

@@ -27,6 +27,7 @@ ExchangedTables::ExchangedTables(const genrec_model_desc &model,
       tableOf.push_back(table);
       stores.push_back({.dim = desc.dim, .keyBits = desc.group ? desc.key_bits : 63});
       stores.back().isFrozen = desc.optimizer.kind == GENREC_OPTIMIZER_FROZEN;
+      stores.back().isBf16 = desc.element == GENREC_ROW_BF16;
     } else {
       storeOf.push_back(storeOf[same - tables.begin()]);
     }

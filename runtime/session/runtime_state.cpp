@@ -130,6 +130,7 @@ std::shared_ptr<TableStore> genrec_runtime::makeStore(int32_t first, const RowRu
   const genrec_table_desc &desc = model.tables[first];
   StoreConfig config;
   config.dim = desc.dim;
+  config.element = static_cast<RowElement>(desc.element);
   config.states = desc.optimizer.states;
   config.rowStates = desc.optimizer.row_states != 0;
   config.rules = rules;

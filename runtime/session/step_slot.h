@@ -121,6 +121,7 @@ public:
   TableStore &temporaryTable(int32_t table);
   GrowBuffer<uint8_t> missing; ///< scratch of lookups
   GrowBuffer<float> rowSums;   ///< scratch of genrec_rt_contribute_segments
+  std::vector<GrowBuffer<uint64_t>> rowIdentities; ///< by table: of rows that are updated
   GrowBuffer<char> ownScratch, ownBlocks; ///< for stages beside the pool
 
   const Arena &arenaMemory() const { return arena; }

@@ -144,7 +144,7 @@ private:
                        static_cast<size_t>(std::min(kBlockRows, count) * dim));
                    for (int64_t first = 0; first < count; first += kBlockRows) {
                      int64_t block = std::min(kBlockRows, count - first);
-                     table.find(ids.data() + first, block).read(0, dim, values.data());
+                     table.find(ids.data() + first, block).readValues(values.data());
                      put(values.data(), block * dim * 4);
                    }
                  });

@@ -86,6 +86,9 @@ Json infoJson(const genrec_model_desc &model) {
                       {"id_bits", table.id_bits},
                       {"init", initJson(table.init)},
                       {"optimizer", optimizerJson(table.optimizer)}});
+    if (table.element != GENREC_ROW_F32)
+      tables.back().update({{"element", genrec_row_element_name(table.element)},
+                            {"rounding", genrec_row_rounding_name(table.rounding)}});
     if (table.bounded)
       tables.back().update(
           {{"bounded", table.bounded}, {"evict", genrec_evict_kind_name(table.evict)}});

@@ -19,7 +19,6 @@ namespace {
 using cuda::Bf16;
 using cuda::CachedStore;
 using cuda::CacheLimit;
-using cuda::RowElement;
 using cuda::StoreOptions;
 using cuda::ValueMemory;
 using cuda::test::Copy;
@@ -29,7 +28,7 @@ using Row = float *;
 class HostStore : public CudaStore {
 public:
   explicit HostStore(const StoreConfig &config)
-      : CudaStore(config, StoreOptions{{}, RowElement::f32, ValueMemory::host}) {}
+      : CudaStore(config, StoreOptions{{}, ValueMemory::host}) {}
 };
 
 /// CachedStore with the host's values. Without `step` all calls are of one step.
@@ -70,7 +69,8 @@ TEST(CudaBf16Store, InitialValuesAreThoseOfFloatsRounded) {
   for (int64_t dim : {4, 5, 50, 128, 511, 512}) {
     StoreConfig config = configOf(dim, 2);
     config.initialAccumulator = 0.25;
-    CudaStore store(config, StoreOptions{{}, RowElement::bf16});
+    config.element = RowElement::bf16;
+    CudaStore store(config, StoreOptions{});
     const int64_t valueFloats = (dim + 1) / 2;
     EXPECT_EQ(store.rowStride(), (valueFloats + 2 * dim + 15) / 16 * 16);
     const auto rows = store.insert({7, 8, 7});
@@ -89,7 +89,8 @@ TEST(CudaBf16Store, InitialValuesAreThoseOfFloatsRounded) {
 TEST(CudaBf16Store, RowsAreGatheredAndUpdated) {
   constexpr int64_t kDim = 6;
   StoreConfig config = configOf(kDim, 1);
-  CudaStore store(config, StoreOptions{{}, RowElement::bf16});
+  config.element = RowElement::bf16;
+  CudaStore store(config, StoreOptions{});
   const auto rows = store.insert({3, 4});
   Copy<Bf16 *> places({reinterpret_cast<Bf16 *>(rows[0]), reinterpret_cast<Bf16 *>(rows[1])});
   Copy<uint32_t> order({0, 1, 2});

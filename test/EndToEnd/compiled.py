@@ -68,14 +68,19 @@ class Runs:
 
 
 def read_tensors(file: bytes) -> dict[str, np.ndarray]:
-    """The tensors of a safetensors file."""
+    """The tensors of a safetensors file; those of bfloat16 as float32."""
     size = int.from_bytes(file[:8], "little")
     header = json.loads(file[8 : 8 + size])
-    types = {"I64": np.int64, "F32": np.float32}
+    types = {"I64": np.int64, "F32": np.float32, "BF16": np.uint16}
+
+    def read(entry: dict[str, Any]) -> np.ndarray:
+        values = np.frombuffer(file[8 + size :][slice(*entry["data_offsets"])], types[entry["dtype"]])
+        if entry["dtype"] == "BF16":
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        return values.reshape(entry["shape"])
+
     return {
-        name: np.frombuffer(file[8 + size :][slice(*entry["data_offsets"])], types[entry["dtype"]]).reshape(
-            entry["shape"]
-        )
+        name: read(entry)
         for name, entry in header.items()
         if name != "__metadata__"
     }

@@ -138,6 +138,25 @@ def test_rules_about_rows_are_the_tables():
     assert dict(recording.tables["ruled"].optimizer.options)["eps"] == 1e-10
 
 
+def test_tables_say_how_they_store_values():
+    half = gr.Table("half", dim=2, dtype="bf16", rounding="stochastic")
+
+    def forward(batch):
+        return ITEM(batch.user), half(batch.user)
+
+    recording, _, _ = record(forward, item=ITEM, half=half)
+    storage = recording.tables["half"].storage
+    assert (storage.dtype, storage.rounding) == ("bf16", "stochastic")
+    assert recording.tables["item"].storage.dtype == "f32"
+    for wrong, words in (
+        ({"dtype": "fp8"}, "'dtype' of table 't' must be one of f32, bf16, got 'fp8'"),
+        ({"dtype": "bf16", "rounding": "up"}, "'rounding' of table 't' must be one of nearest, stochastic, got 'up'"),
+        ({"rounding": "nearest"}, "'rounding' of table 't' says how bf16 is stored, but its 'dtype' is f32"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            gr.Table("t", dim=2, **wrong)
+
+
 def test_random_streams_follow_from_the_ops_number():
     def forward(batch):
         x = ITEM(batch.history.item)

@@ -90,6 +90,14 @@ public:
                      sizeof(Sighting) / sizeof(float), reinterpret_cast<float *>(&result));
     return result;
   }
+  /// Of rows, of which the first `counted` are identified where that is not negative.
+  std::vector<uint64_t> identities(const std::vector<Row> &rows, int64_t counted = -1) const {
+    auto result = onStore(std::vector<uint64_t>(rows.size(), 99));
+    auto count = onStore(std::vector<int64_t>{counted});
+    table.identify({}, onStore(rows).data(), static_cast<int64_t>(rows.size()),
+                   counted < 0 ? nullptr : count.data(), result.data());
+    return fetched(result);
+  }
   int64_t size() const { return table.size({}); }
   int64_t rowStride() const { return table.rowStride(); }
 

@@ -17,6 +17,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <set>
@@ -252,13 +254,79 @@ TYPED_TEST_P(StoreConformance, ClearForgetsRowsAndKeepsWorking) {
   EXPECT_EQ(again[2], 0.0f);
 }
 
+/// The float that a bfloat16 in a row of them is.
+inline float valueOf(const std::vector<float> &row, int64_t column) {
+  uint16_t half;
+  std::memcpy(&half, reinterpret_cast<const char *>(row.data()) + column * 2, sizeof half);
+  return std::bit_cast<float>(static_cast<uint32_t>(half) << 16);
+}
+
+TYPED_TEST_P(StoreConformance, ValuesOfBf16AreThoseOfFloatsRoundedToNearest) {
+  for (int64_t dim : {1, 4, 5, 50}) {
+    StoreConfig config = configOf(dim, 1);
+    config.initialAccumulator = 0.25;
+    TypeParam floats(config);
+    config.element = RowElement::bf16;
+    TypeParam halves(config);
+    const int64_t begin = (dim + 1) / 2;
+    EXPECT_EQ(halves.rowStride(), (begin + dim + 15) / 16 * 16);
+    for (int64_t id : {3, 900, 3}) {
+      const auto wide = floats.values(floats.insert({id})[0]);
+      const auto row = halves.values(halves.insert({id})[0]);
+      for (int64_t i = 0; i < dim; ++i) {
+        const auto bits = std::bit_cast<uint32_t>(wide[i]);
+        const uint32_t nearest = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000;
+        ASSERT_EQ(valueOf(row, i), std::bit_cast<float>(nearest)) << dim << " " << i;
+        ASSERT_EQ(row[begin + i], 0.25f);
+      }
+      if (dim % 2)
+        ASSERT_EQ(valueOf(row, dim), 0.0f); // what fills it up
+      for (size_t i = begin + dim; i < row.size(); ++i)
+        ASSERT_EQ(row[i], 0.0f);
+    }
+  }
+}
+
+TYPED_TEST_P(StoreConformance, RowsAreIdentifiedByNameAndIdWhereverTheyAre) {
+  StoreConfig config = configOf(50, 2);
+  config.element = RowElement::bf16;
+  TypeParam alone(config);
+  const RowInitializer own = config.initializer;
+  config.members = {{2, 0.1, 7, nameHash("user"), 1, 1}, own};
+  config.keyBits = 40;
+  TypeParam shared(config);
+  auto keyOf = [](int64_t id) { return int64_t(1) << 40 | id; };
+  std::vector<int64_t> ids = this->randomIds(TypeParam::kMany, 5, uint64_t(1) << 40), keys;
+  for (int64_t id : ids)
+    keys.push_back(keyOf(id));
+  auto rows = alone.insert(ids), sharedRows = shared.insert(keys);
+  std::vector<uint64_t> expected;
+  for (int64_t id : ids)
+    expected.push_back(mixIdentity(nameHash("movie"), static_cast<uint64_t>(id)));
+  EXPECT_EQ(alone.identities(rows), expected);
+  EXPECT_EQ(shared.identities(sharedRows), expected);
+  const auto other = shared.insert({3});
+  EXPECT_EQ(shared.identities(other)[0], mixIdentity(nameHash("user"), 3));
+  // Addresses of no row, and entries that are not counted.
+  float elsewhere = 0;
+  EXPECT_EQ(alone.identities({nullptr, &elsewhere, rows[0]}),
+            (std::vector<uint64_t>{0, 0, expected[0]}));
+  EXPECT_EQ(alone.identities({rows[0], rows[1]}, 1), (std::vector<uint64_t>{expected[0], 99}));
+  // A row that leaves gives its place to another one.
+  alone.erase({ids[0]});
+  const std::vector<int64_t> rest{ids[1], ids.back()};
+  EXPECT_EQ(alone.identities(alone.find(rest)),
+            (std::vector<uint64_t>{expected[1], expected.back()}));
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     StoreConformance, EmptyBatchAndEmptyStore, RowsAreNumberedByFirstAppearanceAndAligned,
     InvalidEntriesAreLeftAlone, BatchesOfEverySize, AllIdsEqual, GrowthMovesKeysAndNeverValues,
     ATableExactlyFullIsFound, AdversarialIdsOfOneGroupDigestAndStepAreAllFound,
     InitialValuesDependOnSeedNameAndIdAlone, TablesThatShareAStoreHaveInitialValuesOfTheirOwn,
     TablesThatShareAStoreAreExportedApart, WhatLeavesAStoreDoesNotDependOnTheSeed,
-    AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking);
+    AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking, ValuesOfBf16AreThoseOfFloatsRoundedToNearest,
+    RowsAreIdentifiedByNameAndIdWhereverTheyAre);
 
 } // namespace genrec::rt::test
 

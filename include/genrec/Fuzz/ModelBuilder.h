@@ -81,6 +81,7 @@ public:
   mlir::Attribute randomOptimizer(bool onTable);
   std::optional<double> randomOption(const OptimizerOption &option, bool onTable);
   void addRowRules(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
+  void addRowElement(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
 
   //===-- ops --------------------------------------------------------------===//
   /// Creates `genrec.<name>`, or an op of another dialect, named with it: "own.op". `segments` are

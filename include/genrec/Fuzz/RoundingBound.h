@@ -50,7 +50,7 @@ struct RoundedValues {
   Values sizes; ///< the largest absolute value, where it is not that of the exact value
   /// Names that exist only in runs with errors: table rows whose gradient is 0 but for rounding.
   std::set<std::string> byChance;
-  /// Spreads of changed factors; empty for a model without `bf16`.
+  /// Spreads of changed factors and rows; empty for a model without bf16.
   Values coarse = {};
 };
 

@@ -122,6 +122,11 @@ public:
   /// `value` as a factor of a product with `bf16`: rounded to bfloat16, to nearest, ties to even; 0
   /// if it is below the smallest normal number (machines flush it); an infinity if it is too large.
   double toBf16(double value) const;
+  /// `value` as a row of bf16 stores it: rounded to nearest, or stochastically by `draw`.
+  double storedBf16(double value) const;
+  double storedBf16(double value, double draw) const;
+  /// `value`, changed by a random fraction of at most `most`.
+  double coarse(double value, double most) const;
   /// The label without its perturbation, for rules that compare labels exactly.
   double label(double value) const;
 
@@ -313,6 +318,9 @@ private:
 
 /// x · weight, or x · weightᵀ where `transposed`; weight is shared and has shape [k, n] ([n, k]).
 Tensor multiply(const Tensor &x, const Tensor &weight, int64_t columns, bool transposed);
+
+/// The step domain of the rows that have `handles`: one list.
+DomainRows stepRows(const Tensor::Handles &handles);
 
 /// Applies one optimizer step to `gradient.size()` weights. `step` is 1-based.
 void applyOptimizer(OptimizerAttr optimizer, bool onTable, double scheduleFactor, uint64_t step,

@@ -46,7 +46,8 @@ struct RunOptions {
   /// Seed of the errors of precision `perturbed` and of `coarseFactors`.
   uint64_t perturbation = 0;
   /// Changes factors of products with `bf16` by a random fraction of at most 2^-8, the largest
-  /// error of rounding to bfloat16, instead of rounding them.
+  /// error of rounding to bfloat16, instead of rounding them; values that rows of bf16 store, by at
+  /// most 2^-7.
   bool coarseFactors = false;
   /// An op whose results are made wrong, or null: floats are multiplied by 0.5 or 1.5, flags are
   /// inverted, and rows of other integers and of strings get the values of the next row.

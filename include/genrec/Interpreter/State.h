@@ -47,6 +47,8 @@ struct TableState {
   int64_t dim = 0;
   int64_t stateFloats = 0; ///< elements of all states of a row
   int64_t idBits = 0;
+  RowElement element = RowElement::f32; ///< what values are rounded to
+  bool roundsStochastically = false;    ///< by a step
   double initialAccumulator = 0;
   InitAttr init;
   std::map<int64_t, std::vector<double>> rows;

@@ -23,6 +23,8 @@ namespace genrec::interpreter {
 struct RowHandle {
   double *value = nullptr; ///< null: the row of zeros, which updates skip
   int64_t slotStride = 0;
+  /// Of a table row: identifies it in random streams, by the table's name and the row's id.
+  uint64_t identity = 0;
 
   bool isZero() const { return !value; }
 };

@@ -274,9 +274,13 @@ bool KernelOutliner::isSegmentSum(unsigned input) {
 /// Table rows are scattered over more memory than the caches hold, so they are prefetched.
 void KernelOutliner::prefetchTableRow(unsigned input, Value row) {
   BlockArgument argument = kernel.getBody().getArgument(input);
-  int64_t width = cast<RowType>(argument.getType()).getWidth(), floats = 0, others = 0;
-  auto addSlot = [&](int64_t slot, Type type) {
-    floats = std::max(floats, slot * width + cast<VectorType>(type).getNumElements());
+  auto type = cast<RowType>(argument.getType());
+  int64_t floats = 0, others = 0;
+  auto addSlot = [&](int64_t slot, Type accessed) {
+    int64_t end = type.getValueFloats();
+    if (slot > 0)
+      end += (slot - 1) * type.getWidth() + cast<VectorType>(accessed).getNumElements();
+    floats = std::max(floats, end);
   };
   for (Operation *user : argument.getUsers()) {
     if (auto load = dyn_cast<RowLoadOp>(user))
@@ -317,7 +321,10 @@ void KernelOutliner::bindInput(unsigned input) {
       if (hasTableRows(input))
         prefetchTableRow(input, row);
       Value handle = named.loadElement(pointer, row);
-      bindings.rows[argument] = {handle, b.add(handle, b.integer(width)), width};
+      Value values = handle;
+      if (rowType.getElement() == RowElement::bf16)
+        values = named.call("kernels::bf16Values", b.pointer(b.opaque("kernels::Bf16")), {handle});
+      bindings.rows[argument] = {values, b.add(handle, b.integer(rowType.getValueFloats())), width};
     }
     return;
   }

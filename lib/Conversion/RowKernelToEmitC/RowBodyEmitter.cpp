@@ -153,6 +153,8 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
     TensorAddress edges = bindings.sources.lookup(search.getEdges());
     return b.call("kernels::bucketOf", b.i64(), {operands[0], edges.pointer, edges.rows});
   }
+  if (isa<RowRoundOp>(op))
+    return b.call("kernels::roundedBy", b.f32(), operands);
   APInt divisor;
   if (isa<arith::RemSIOp>(op) && operands[0].getType().isInteger(64) &&
       matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) && divisor.isStrictlyPositive())
@@ -175,6 +177,10 @@ FailureOr<Value> RowBodyEmitter::compute(Operation *op, ElementLoops &at, Memo &
   }
   if (isa<RowIotaOp>(op))
     return b.cast(at.index, element);
+  if (auto load = dyn_cast<RowLoadOp>(op)) {
+    Value slot = getSlot(load.getRow(), load.getSlot(), op->getLoc());
+    return b.call("kernels::widened", element, {target.loadElement(b, slot, at)});
+  }
   if (isa<KeepMaskOp>(op))
     llvm_unreachable("a mask is evaluated from its words");
   SmallVector<Value> operands;
@@ -213,7 +219,10 @@ FailureOr<Value> RowBodyEmitter::evaluate(Value value, ElementLoops &at, Memo &m
 
 void RowBodyEmitter::writeSink(const ElementSink &sink, Value slot, ElementLoops &at, Value value) {
   EmitCBuilder b(builder, sink.owner->getLoc());
-  if (auto store = dyn_cast<RowStoreOp>(sink.owner)) {
+  if (isa<RowStoreOp>(sink.owner)) {
+    Type stored = cast<emitc::PointerType>(slot.getType()).getPointee();
+    if (stored != value.getType())
+      value = b.call("kernels::nearestBf16", stored, {value});
     target.storeElement(b, slot, 0, at, value);
   } else if (auto accumulate = dyn_cast<AccumulateOp>(sink.owner)) {
     Value sums = bindings.accumulators.lookup(accumulate.getAccumulator()).pointer;

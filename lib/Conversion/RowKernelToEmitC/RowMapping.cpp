@@ -38,9 +38,10 @@ static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
 
 static void addInput(Value input, BlockArgument argument, Alignment &alignment) {
   auto type = cast<RankedTensorType>(input.getType());
-  if (auto row = dyn_cast<RowType>(type.getElementType()))
+  if (auto row = dyn_cast<RowType>(type.getElementType())) {
     alignment.add(row.getWidth());
-  else if (isVector(argument) || (isa<RankedTensorType>(argument.getType()) && type.getRank() == 2))
+    alignment.add(row.getValueFloats()); // where states begin
+  } else if (isVector(argument) || (isa<RankedTensorType>(argument.getType()) && type.getRank() == 2))
     alignment.addRows(input);
 }
 

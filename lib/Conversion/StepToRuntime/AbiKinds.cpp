@@ -33,6 +33,14 @@ IS_COMPLETE(OptimizerKind, GENREC_UPDATE_RULES)
 GENREC_EVICT_KINDS(IS_EVICT)
 IS_COMPLETE(EvictKind, GENREC_EVICT_KINDS)
 
+#define IS_ELEMENT(symbol, name, number) IS_KIND(RowElement, symbol, name)
+GENREC_ROW_ELEMENTS(IS_ELEMENT)
+IS_COMPLETE(RowElement, GENREC_ROW_ELEMENTS)
+
+#define IS_ROUNDING(symbol, name, number) IS_KIND(RowRounding, symbol, name)
+GENREC_ROW_ROUNDINGS(IS_ROUNDING)
+IS_COMPLETE(RowRounding, GENREC_ROW_ROUNDINGS)
+
 #define IS_METRIC(symbol, name, number) IS_KIND(MetricKind, symbol, name)
 GENREC_METRIC_KINDS(IS_METRIC)
 IS_COMPLETE(MetricKind, GENREC_METRIC_KINDS)

@@ -283,6 +283,11 @@ Describer::Rows Describer::tables() {
       fields.integer("admit_after", table.getAdmitAfter().value_or(0));
       fields.integer("ttl_seconds", table.getTtlSeconds().value_or(0));
     }
+    if (table.getElement() != RowElement::f32) {
+      fields.integer("element", static_cast<int64_t>(table.getElement()));
+      fields.integer("rounding",
+                     static_cast<int64_t>(table.getRounding().value_or(RowRounding::nearest)));
+    }
     rows.push_back(fields.get());
   }
   return rows;

@@ -95,6 +95,18 @@ __global__ void __launch_bounds__(kStoreThreads)
       storeRelaxed(table.digests + slotOf[i], static_cast<uint8_t>(kEmpty));
 }
 
+/// Of rows in the cache, where they belong; the others' own addresses.
+__global__ void __launch_bounds__(kStoreThreads)
+    findHostRows(CachedRows cached, int64_t slots, uint4 *const *rows, int64_t count,
+                 const int64_t *counted, uint4 **hostRows) {
+  if (counted && *counted < count)
+    count = *counted;
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
+    const bool isCached = rows[i] >= cached.rows && rows[i] < cached.row(slots);
+    hostRows[i] = isCached ? cached.hostRows[(rows[i] - cached.rows) / cached.words] : rows[i];
+  }
+}
+
 uint4 **wordRows(float **rows) { return reinterpret_cast<uint4 **>(rows); }
 
 CachedRows viewOf(const DeviceArray<float> &rows, const DeviceArray<float *> &hostRows,
@@ -129,7 +141,8 @@ CachedStore::CachedStore(const StoreConfig &config, const std::string &name, int
       cache(name + ".cache", {rows, score}, allocateKeys(CacheShape(rows).buckets(), stream),
             stream),
       batchRows(name + ".batch_rows"), slotOf(name + ".cache_slots"),
-      leaving(name + ".cache_leaving"), exportedIds(name + ".exported_ids") {
+      leaving(name + ".cache_leaving"), exportedIds(name + ".exported_ids"),
+      identifiedRows(name + ".identified_rows") {
   const int64_t slots = cache.table().slots();
   cachedRows.ensure(slots * table.rowStride(), stream);
   hostRows.ensure(slots, stream);
@@ -225,6 +238,18 @@ void CachedStore::exportRows(const StoreStream &on, int64_t member, int64_t firs
     return;
   pointToCached(ids, nullptr, count, rows, stream);
   waitForStream(stream);
+}
+
+void CachedStore::identify(const StoreStream &on, float *const *rows, int64_t count,
+                           const int64_t *counted, uint64_t *identities) const {
+  if (count == 0)
+    return;
+  const cudaStream_t stream = streamOf(on);
+  float **found = identifiedRows.ensure(capacityBucket(count), stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), findHostRows,
+                     viewOf(cachedRows, hostRows, table.rowStride()), cache.table().slots(),
+                     wordRows(const_cast<float **>(rows)), count, counted, wordRows(found));
+  table.identify(on, found, count, counted, identities);
 }
 
 int64_t CachedStore::uncached(cudaStream_t stream) const {

@@ -62,11 +62,15 @@ __global__ void __launch_bounds__(kThreads)
     chosen[i] = chosen[i] && !rows[i];
 }
 
+__global__ void setIdentitiesKernel(genrec_domain *rows, const uint64_t *identities) {
+  rows->identity = identities;
+}
+
 __global__ void copyDomainKernel(genrec_domain *made, const genrec_domain *from) {
   made->count = made->max_length = from->count;
   made->offsets = nullptr;
   made->parent = nullptr;
-  made->identity = nullptr;
+  made->identity = from->identity;
   made->parent_domain = nullptr;
 }
 
@@ -233,6 +237,11 @@ public:
     if (!sums)
       sums = std::make_unique<SegmentReduction>("table " + std::to_string(gradients.table));
     distinct.run(gradients, *sums, touched, rows, segments, queue);
+  }
+  void identifyRows(const TableStore &store, float *const *rows, int64_t capacity,
+                    uint64_t *identities, genrec_domain *touched) override {
+    store.identify(onStream(queue), rows, capacity, &touched->count, identities);
+    GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), setIdentitiesKernel, touched, identities);
   }
   void sumSegments(const genrec_domain *touched, const void *segments, int64_t dim,
                    float *sums) override {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -31,6 +32,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
                                cudaStream_t stream, const StoreOptions &options)
     : TableStore(config), options(options), name(name), digests(name + ".digests"),
       keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
+      placesOnDevice(name + ".chunk_places"),
       counters(name + ".counters"), memberCounts(name + ".member_counts"), draws(name + ".draws"),
       slotOf(name + ".batch_slots"), flags(name + ".batch_flags"), leaving(name + ".batch_leaving"),
       ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"), firstOf(name + ".first_of"),
@@ -40,7 +42,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
               DeviceArray<float *>(name + ".listed_rows")},
       transfer(name + ".transfer"), flagRanks(name) {
   checkOptions();
-  addresses.stride = storeRowFloats(valueFloats(), stateFloats(), config.rules.any());
+  addresses.stride = storeRowFloats(config.valueFloats(), config.stateFloats(), config.rules.any());
   const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (addresses.stride * 4 + 8));
   addresses.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   addresses.chunks = chunkTable.ensure(kMostChunks, stream);
@@ -202,7 +204,25 @@ void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
     chunks.push_back(static_cast<float *>(chunk));
     GENREC_CUDA_CHECK(cudaMemcpyAsync(chunkTable.data() + chunks.size() - 1, &chunks.back(),
                                       sizeof(float *), cudaMemcpyHostToDevice, stream));
+    noteChunk(stream);
   }
+}
+
+/// Of a store whose rows draw numbers.
+void EmbeddingStore::noteChunk(cudaStream_t stream) {
+  if (config.element != RowElement::bf16)
+    return;
+  const ChunkPlace last{chunks.back(), static_cast<int64_t>(chunks.size()) - 1};
+  if (chunkPlaces.empty())
+    chunkPlaces.push_back({nullptr, 0});
+  auto at = std::upper_bound(
+      chunkPlaces.begin() + 1, chunkPlaces.end(), last,
+      [](const ChunkPlace &a, const ChunkPlace &b) { return std::less<>()(a.begin, b.begin); });
+  chunkPlaces.insert(at, last);
+  ++chunkPlaces.front().number;
+  GENREC_CUDA_CHECK(cudaMemcpyAsync(placesOnDevice.ensure(kMostChunks + 1, stream),
+                                    chunkPlaces.data(), chunkPlaces.size() * sizeof(ChunkPlace),
+                                    cudaMemcpyHostToDevice, stream));
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,7 +277,8 @@ void EmbeddingStore::uploadDraws(cudaStream_t stream) {
   std::vector<RowDraws> tables;
   auto add = [&](const RowInitializer &initializer) {
     tables.push_back(
-        {initializer.distribution(), kernels::initStream(initializer.seed, initializer.nameHash)});
+        {initializer.distribution(), kernels::initStream(initializer.seed, initializer.nameHash),
+         initializer.nameHash});
   };
   if (config.members.empty())
     add(config.initializer);
@@ -288,7 +309,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   }
   const StoreDraws from{draws.data(), config.keyBits, !config.members.empty()};
   const bool accumulates = config.states > 0 && config.initialAccumulator != 0;
-  const NewRows make{config.dim, valueFloats(),
+  const NewRows make{config.dim, config.valueFloats(),
                      static_cast<float>(accumulates ? config.initialAccumulator : 0),
                      accumulates ? config.stateWidth() : 0};
   auto launch = [&](auto kernel) {
@@ -296,7 +317,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
                        count, flags.data(), cache ? leaving.data() : nullptr, ranks.data(),
                        freedNumbers.data(), counters.data(), memberCountsOnDevice(), from, make);
   };
-  if (options.element == RowElement::bf16)
+  if (config.element == RowElement::bf16)
     launch(makeRows<Bf16>);
   else
     launch(makeRows<float>);

@@ -2,6 +2,7 @@
 
 #include "genrec_rt/cuda/store.h"
 
+#include "store_kernels.h"
 #include "store_shape.h"
 
 #include <type_traits>
@@ -51,7 +52,47 @@ __global__ void __launch_bounds__(kStoreThreads)
     rows[i / width][offset + i % width] = from[i];
 }
 
+/// The identity of the row at an address: of its table's name and its id, as StoreConfig has it.
+/// Places: the number of chunks, then where they begin, sorted.
+__global__ void __launch_bounds__(kStoreThreads)
+    identifyRows(const ChunkPlace *places, RowAddresses addresses, StoreDraws draws,
+                 const StoreCounters *counters, float *const *rows, int64_t count,
+                 const int64_t *counted, uint64_t *identities) {
+  if (counted && *counted < count)
+    count = *counted;
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
+    int64_t low = 0, high = places->number; // chunks before `low` begin at the row or before it
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      if (places[1 + middle].begin <= rows[i])
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    identities[i] = 0;
+    if (low == 0)
+      continue;
+    const ChunkPlace chunk = places[low];
+    const int64_t inChunk = (rows[i] - chunk.begin) / addresses.stride;
+    const int64_t number = (chunk.number << addresses.chunkShift) + inChunk;
+    if (inChunk >= addresses.chunkRows() || number >= counters->rows)
+      continue;
+    const int64_t key = *addresses.id(static_cast<uint32_t>(number));
+    identities[i] = kernels::splitmix64(draws.of(key).nameHash +
+                                        0x9E3779B97F4A7C15ull * (draws.idOf(key) + 1));
+  }
+}
+
 } // namespace
+
+void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t count,
+                              const int64_t *counted, uint64_t *identities) const {
+  if (count == 0)
+    return;
+  const StoreDraws from{draws.data(), config.keyBits, !config.members.empty()};
+  GENREC_CUDA_LAUNCH(streamOf(on), shapeOf(count, 1), identifyRows, placesOnDevice.data(),
+                     addresses, from, counters.data(), rows, count, counted, identities);
+}
 
 void EmbeddingStore::flagInUse(int64_t member, int64_t numbers, uint8_t *inUse,
                                cudaStream_t stream) const {

@@ -60,6 +60,7 @@ __global__ void __launch_bounds__(kStoreThreads)
 struct RowDraws {
   InitialDistribution distribution;
   kernels::RandomStream stream;
+  uint64_t nameHash;
 };
 
 /// The same of a store: of its table, or of the tables that share it (StoreConfig::members).
@@ -101,7 +102,9 @@ __global__ void __launch_bounds__(kStoreThreads)
     const uint32_t number = isTaken        ? table.rows[slotOf[i]]
                             : rank < freed ? freedNumbers[freed - 1 - rank]
                                            : used + rank - freed;
-    const auto [distribution, stream] = draws.of(ids[i]);
+    const RowDraws &drawn = draws.of(ids[i]);
+    const InitialDistribution distribution = drawn.distribution;
+    const kernels::RandomStream stream = drawn.stream;
     const uint64_t id = draws.idOf(ids[i]), key = kernels::streamKey(stream);
     float *row = addresses.row(number);
     T *values = reinterpret_cast<T *>(row);

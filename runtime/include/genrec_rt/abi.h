@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 9
+#define GENREC_ABI_VERSION 10
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
@@ -124,6 +124,8 @@ typedef struct genrec_table_desc {
   int64_t ttl;
   int64_t admit_after;
   int64_t ttl_seconds;
+  int32_t element;  /* genrec_row_element: of values; states are floats. Equal in a group */
+  int32_t rounding; /* genrec_row_rounding */
 } genrec_table_desc;
 
 typedef struct genrec_parameter_desc {
@@ -311,7 +313,7 @@ typedef struct genrec_step {
  * and row, and end the run after the stage; the call then leaves zeros. */
 
 /* Finds the rows of `ids` (training: inserts unseen ones) in table `table`;
- * rows[r] points at [value dim][state dim]…; entries with valid[r] == 0 point at a
+ * rows[r] points at [value dim][state dim]…, a value of bf16 at (dim + 1) / 2 floats; entries with valid[r] == 0 point at a
  * row of zeros. `valid` may be null. Outside training unseen ids, and in training
  * ids that are not admitted yet, point at temporary rows that hold initial values. */
 void genrec_rt_table_rows(genrec_step *step, int32_t table,

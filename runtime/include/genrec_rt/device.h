@@ -180,6 +180,10 @@ public:
   /// kernels::SegmentSums for kernels over `touched`.
   virtual void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                           void *segments) = 0;
+  /// Gives `touched`, a descriptor here, the identities of its rows, which are of `store`
+  /// (TableStore::identify); `identities` has room for `capacity` of them.
+  virtual void identifyRows(const TableStore &store, float *const *rows, int64_t capacity,
+                            uint64_t *identities, genrec_domain *touched) = 0;
   /// sums[s] = the sum of the gradients of touched row s, `dim` floats each; `segments` is of
   /// uniqueRows.
   virtual void sumSegments(const genrec_domain *touched, const void *segments, int64_t dim,

@@ -153,22 +153,26 @@ inline constexpr int64_t kStoreIdChunk = int64_t(1) << 18;
 /// Of a slot: id, address of the row.
 inline constexpr int64_t kStoreSlotBytes = 16;
 
-/// Floats before a row's sighting (see RowRules in store.h), behind `dim` values and
-/// `stateFloats` values of optimizer states.
-inline int64_t storeSightingOffset(int64_t dim, int64_t stateFloats) {
-  return (dim + stateFloats + 1) / 2 * 2;
+/// Floats that the `dim` values of a row take: of bfloat16, filled up to whole ones.
+inline int64_t storeValueFloats(int64_t dim, bool isBf16) { return isBf16 ? (dim + 1) / 2 : dim; }
+
+/// Floats before a row's sighting (see RowRules in store.h), behind those of its value and of its
+/// optimizer states.
+inline int64_t storeSightingOffset(int64_t valueFloats, int64_t stateFloats) {
+  return (valueFloats + stateFloats + 1) / 2 * 2;
 }
 
 /// Floats from one row to the next; with rules about rows, a sighting of 16 bytes is one's end.
-inline int64_t storeRowFloats(int64_t dim, int64_t stateFloats, bool hasRules = false) {
-  int64_t floats = hasRules ? storeSightingOffset(dim, stateFloats) + 4 : dim + stateFloats;
+inline int64_t storeRowFloats(int64_t valueFloats, int64_t stateFloats, bool hasRules = false) {
+  int64_t floats = hasRules ? storeSightingOffset(valueFloats, stateFloats) + 4
+                            : valueFloats + stateFloats;
   return (floats + 15) / 16 * 16;
 }
 
 /// Rows in use; what is allocated ahead is not touched.
-inline int64_t storeValueBytes(int64_t rows, int64_t dim, int64_t stateFloats,
+inline int64_t storeValueBytes(int64_t rows, int64_t valueFloats, int64_t stateFloats,
                                bool hasRules = false) {
-  return rows * storeRowFloats(dim, stateFloats, hasRules) * 4;
+  return rows * storeRowFloats(valueFloats, stateFloats, hasRules) * 4;
 }
 
 /// Slots double where more than three in four are taken.

@@ -85,6 +85,16 @@ GENREC_DEFINE_KIND(genrec_optimizer_kind, GENREC_OPTIMIZER_KINDS)
   X(GENREC_EVICT_LFU, lfu, 1)
 GENREC_DEFINE_KIND(genrec_evict_kind, GENREC_EVICT_KINDS)
 
+/* In what the values of a table's rows are stored, and how a step rounds those it stores. */
+#define GENREC_ROW_ELEMENTS(X)                                                                     \
+  X(GENREC_ROW_F32, f32, 0)                                                                        \
+  X(GENREC_ROW_BF16, bf16, 1)
+GENREC_DEFINE_KIND(genrec_row_element, GENREC_ROW_ELEMENTS)
+#define GENREC_ROW_ROUNDINGS(X)                                                                    \
+  X(GENREC_ROW_NEAREST, nearest, 0)                                                                \
+  X(GENREC_ROW_STOCHASTIC, stochastic, 1)
+GENREC_DEFINE_KIND(genrec_row_rounding, GENREC_ROW_ROUNDINGS)
+
 #define GENREC_METRIC_KINDS(X)                                                                     \
   X(GENREC_METRIC_RANKING, ranking, 0)                                                             \
   X(GENREC_METRIC_AUC, auc, 1)                                                                     \

@@ -40,7 +40,7 @@ public:
   /// A tensor in memory, which must stay until `write`.
   void add(const std::string &name, const float *values, std::vector<int64_t> shape);
   void add(const std::string &name, const int64_t *values, std::vector<int64_t> shape);
-  /// A tensor made when it is written; `dtype` is "F32" or "I64".
+  /// A tensor made when it is written; `dtype` is "F32", "BF16" or "I64".
   void add(const std::string &name, const std::string &dtype, std::vector<int64_t> shape,
            Fill fill);
   /// The tensors whose names `keep` chooses.

@@ -58,6 +58,8 @@ public:
   }
   void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count, int64_t *ids,
                   float **rows) const override;
+  void identify(const StoreStream &on, float *const *rows, int64_t count, const int64_t *counted,
+                uint64_t *identities) const override;
   void readRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
                 int64_t width, float *to) const override;
   void writeRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
@@ -108,6 +110,7 @@ private:
   void growAhead(const int64_t *ids, const uint8_t *valid, int64_t count);
   float *newRow(int64_t id);
   void allocateAhead();
+  void initializeValues(int64_t key, float *values) const;
   void initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to);
   template <bool WillInsert, class Next, class Resolve>
   void searchEach(const int64_t *ids, int64_t begin, int64_t end, const Next &next,
@@ -130,6 +133,7 @@ private:
            const uint8_t *valid);
   float *findOrAdmitOne(int64_t id, int64_t step);
   int64_t numberOf(int64_t id) const;
+  int64_t numberAt(const float *row) const;
   void removeRow(int64_t number);
   void listLowest(int64_t member, int64_t count);
   void removeLeaving();
@@ -142,6 +146,7 @@ private:
   uint64_t hashSeed = 0;
   Bucket *buckets = nullptr;
   std::vector<float *> chunks;
+  std::vector<std::pair<const float *, int64_t>> chunksByAddress; ///< and their numbers, sorted
   std::vector<int64_t *> idChunks;
   std::vector<int64_t> memberCounts;
   /// Row numbers by member, brought up to `listedRows` when somebody asks.

@@ -1,7 +1,7 @@
 //===- table_store.h - What every store of table rows does -------*- C++ -*-===//
 //
-// Rows of floats by 64-bit ids: [value dim][state]…[sighting], numbered in the order of
-// insertion. The stores of the host (store.h) and of a device (cuda/store.h) implement this
+// Rows by 64-bit ids: [value dim][state]…[sighting], numbered in the order of insertion. All are
+// floats, but that values may be bfloat16, filled up to whole floats. The stores of the host (store.h) and of a device (cuda/store.h) implement this
 // interface; session, checkpoint and trainer know no other. One conformance suite judges both
 // (test/Runtime/store_conformance.h).
 //
@@ -20,6 +20,7 @@
 
 #include "genrec_rt/footprint.h"
 #include "genrec_rt/identity.h"
+#include "genrec_rt/kinds.h"
 #include "genrec_rt/parallel.h"
 #include "genrec_rt/row_rules.h"
 
@@ -49,8 +50,16 @@ struct RowInitializer {
   InitialDistribution distribution() const;
 };
 
+/// In what values are stored. bf16: initial ones are rounded to nearest, ties to even.
+enum class RowElement : int32_t { f32 = GENREC_ROW_F32, bf16 = GENREC_ROW_BF16 };
+
+/// Writes `dim` floats as the value of a row of bf16, each rounded to nearest, ties to even; and back.
+void packValues(const float *values, int64_t dim, float *row);
+void unpackValues(const float *row, int64_t dim, float *values);
+
 struct StoreConfig {
   int64_t dim = 0;               ///< 0: ids without values
+  RowElement element = RowElement::f32;
   int32_t states = 0;            ///< arrays of dim floats behind the value
   bool rowStates = false;        ///< states are one float per row instead
   double initialAccumulator = 0; ///< what state 0 starts with; others with 0
@@ -64,15 +73,23 @@ struct StoreConfig {
   uint64_t hashSeed = processHashSeed();
 
   int64_t stateWidth() const { return rowStates ? 1 : dim; }
-  /// Floats of a row's value and states.
-  int64_t usedFloats() const { return dim + states * stateWidth(); }
+  int64_t stateFloats() const { return states * stateWidth(); }
+  /// Floats that a row's value takes.
+  int64_t valueFloats() const { return storeValueFloats(dim, element == RowElement::bf16); }
+  /// Floats that a row's value and states take.
+  int64_t usedFloats() const { return valueFloats() + stateFloats(); }
   /// Floats from one row to the next.
-  int64_t rowFloats() const { return storeRowFloats(dim, states * stateWidth(), rules.any()); }
+  int64_t rowFloats() const { return storeRowFloats(valueFloats(), stateFloats(), rules.any()); }
   const RowInitializer &initializerOf(int64_t key) const {
     return members.empty() ? initializer : members[key >> keyBits];
   }
   uint64_t idOf(int64_t key) const {
     return static_cast<uint64_t>(members.empty() ? key : key & ((int64_t(1) << keyBits) - 1));
+  }
+  /// The identity of a row in random streams: of its table's name and its id, whatever tables share
+  /// the store.
+  uint64_t identityOf(int64_t key) const {
+    return mixIdentity(initializerOf(key).nameHash, idOf(key));
   }
 };
 
@@ -158,6 +175,11 @@ public:
   /// numbers. Either array may be null. Waits for the stream.
   virtual void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count,
                           int64_t *ids, float **rows) const = 0;
+
+  /// identities[i] = StoreConfig::identityOf of the row at rows[i]; 0 where the store has none. Of a
+  /// device, `counted` may hold the number of rows, at most `count`; else null.
+  virtual void identify(const StoreStream &on, float *const *rows, int64_t count,
+                        const int64_t *counted, uint64_t *identities) const = 0;
 
   /// Copies `width` floats of each row from `offset` on to the host, or from it, row behind row.
   /// Waits for the stream.

@@ -26,7 +26,11 @@ public:
       : store(&store), addresses(std::move(addresses)) {}
 
   int64_t size() const { return addresses.size(); }
-  /// `width` floats of each row from `offset` on: value, then states.
+  /// The value of each row, widened to float where it is bf16; what is written is rounded to nearest.
+  void readValues(int64_t first, int64_t count, float *to) const;
+  void readValues(float *to) const { readValues(0, size(), to); }
+  void writeValues(const float *from);
+  /// `width` floats of each row from `offset` on, as they are: value, then states.
   void read(int64_t offset, int64_t width, float *to) const {
     read(0, size(), offset, width, to);
   }

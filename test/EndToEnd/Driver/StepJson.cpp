@@ -63,11 +63,13 @@ static void appendOutput(const OutputRows &rows, json::Array &list) {
 static json::Object tableToJson(const TableView &table, const std::string &name,
                                 const Communicator *comm) {
   const StoreConfig &config = table.configuration();
-  const int64_t count = table.size(), width = config.usedFloats();
+  const int64_t count = table.size(), dim = config.dim, width = dim + config.stateFloats();
   const std::vector<int64_t> ids = table.ids(0, count);
   const TableRows stored = table.rows(0, count);
-  std::vector<float> values(static_cast<size_t>(count * width));
-  stored.read(0, width, values.data());
+  std::vector<float> values(static_cast<size_t>(count * dim)),
+      states(static_cast<size_t>(count * config.stateFloats()));
+  stored.readValues(values.data());
+  stored.read(config.valueFloats(), config.stateFloats(), states.data());
   std::vector<Sighting> sightings(static_cast<size_t>(config.rules.any() ? count : 0));
   if (!sightings.empty())
     stored.readSightings(sightings.data());
@@ -77,7 +79,9 @@ static json::Object tableToJson(const TableView &table, const std::string &name,
     if (comm && getOwner(getSlice(hashTableName(name), id), comm->getSize()) != comm->getRank())
       throw Error("rank " + std::to_string(comm->getRank()) + " has row " + std::to_string(id) +
                   " of table '" + name + "', which it does not own");
-    json::Array row = toJson(values.data() + number * width, width);
+    json::Array row = toJson(values.data() + number * dim, dim);
+    for (json::Value &state : toJson(states.data() + number * (width - dim), width - dim))
+      row.push_back(std::move(state));
     if (!sightings.empty()) {
       row.push_back(sightings[static_cast<size_t>(number)].lastStep);
       row.push_back(sightings[static_cast<size_t>(number)].steps);

@@ -179,6 +179,12 @@ LogicalResult RowUniformOp::verify() {
   return expectStream(*this, getStream());
 }
 
+LogicalResult RowRoundOp::verify() {
+  if (getElementTypeOrSelf(getType()).isF32() && vectorSize(getType()))
+    return success();
+  return complain(*this, "x", getX().getType(), "a vector of f32");
+}
+
 LogicalResult RandomIndexOp::verify() {
   if (cast<RankedTensorType>(getSource().getType()).getRank() == 0)
     return complain(*this, "source", getSource().getType(), "of rank 1 or 2");

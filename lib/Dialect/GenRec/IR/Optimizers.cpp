@@ -60,7 +60,7 @@ public:
       : b(builder, loc), optimizer(optimizer), onTable(onTable), row(row), gradient(gradient),
         rate(stepValues[0]), corrections(stepValues.drop_front()), type(gradient.getType()) {}
 
-  void build() const;
+  void build(bool roundsStochastically) const;
   // Each returns the new weight and stores the new states.
   Value buildSgd(Value weight) const;
   Value buildAdagrad(Value weight) const;
@@ -250,13 +250,20 @@ bool genrec::changesWithoutGradient(OptimizerAttr optimizer, bool onTable) {
          });
 }
 
-void OptimizerStep::build() const {
-  store((this->*getRule(optimizer.getKind()).build)(load(0)), 0);
+void OptimizerStep::build(bool roundsStochastically) const {
+  Value weight = (this->*getRule(optimizer.getKind()).build)(load(0));
+  if (roundsStochastically)
+    weight = b.make<RowRoundOp>(
+        weight, RowUniformOp::create(b.builder, b.loc, type,
+                                     b.builder.getI64IntegerAttr(kRowRoundingStream)));
+  store(weight, 0);
 }
 
 void genrec::buildOptimizerBody(OpBuilder &builder, Location loc, OptimizerAttr optimizer,
-                                bool onTable, Value row, Value gradient, ValueRange stepValues) {
-  OptimizerStep(builder, loc, optimizer, onTable, row, gradient, stepValues).build();
+                                bool onTable, bool roundsStochastically, Value row, Value gradient,
+                                ValueRange stepValues) {
+  OptimizerStep(builder, loc, optimizer, onTable, row, gradient, stepValues)
+      .build(roundsStochastically);
 }
 
 //===----------------------------------------------------------------------===//

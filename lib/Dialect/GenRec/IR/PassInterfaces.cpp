@@ -202,8 +202,13 @@ static BodyKind pickKind(Operation *op, BodyKind ofVector) {
   return isa<VectorType>(op->getResult(0).getType()) ? ofVector : BodyKind::scalar;
 }
 
-BodyKind RowLoadOp::getBodyKind() { return BodyKind::address; }
+// Rows of f32 are read in place.
+BodyKind RowLoadOp::getBodyKind() {
+  bool widens = getSlot() == 0 && getRow().getType().getElement() != RowElement::f32;
+  return widens ? BodyKind::element : BodyKind::address;
+}
 BodyKind RowStoreOp::getBodyKind() { return BodyKind::element; }
+BodyKind RowRoundOp::getBodyKind() { return BodyKind::element; }
 BodyKind RowSliceOp::getBodyKind() { return BodyKind::address; }
 BodyKind RowConcatOp::getBodyKind() { return BodyKind::element; }
 BodyKind RowIotaOp::getBodyKind() { return BodyKind::element; }

@@ -161,9 +161,14 @@ int64_t TableOp::getKeyBits() {
   return 63 - static_cast<int64_t>(llvm::Log2_64_Ceil(members + 1));
 }
 
+RowType TableOp::getRowType() { return RowType::get(getContext(), getDim(), getElement()); }
+
 LogicalResult TableOp::verify() {
   if (failed(expectRange(*this, "id_bits", getIdBits(), 1, 63)))
     return failure();
+  if (getRounding() && getElement() == RowElement::f32)
+    return emitOpError() << "has 'rounding', which says how values of bf16 are stored, but its "
+                            "'element' is f32";
   for (StringRef rule : {"bounded", "ttl", "admit_after"})
     if (auto value = (*this)->getAttrOfType<IntegerAttr>(rule))
       if (failed(expectRange(*this, rule, value.getInt(), 1)))

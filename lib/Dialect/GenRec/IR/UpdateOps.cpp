@@ -89,10 +89,9 @@ LogicalResult TableRowsOp::verifySymbolUses(SymbolTableCollection &) {
   FailureOr<TableOp> table = findTable(*this, getTableAttr());
   if (failed(table))
     return failure();
-  int64_t dim = table->getDim();
   return expect(*this, {"result", getType()},
-                Form::alike(getType()).scalar().element(RowType::get(getContext(), dim)),
-                "the dimension of table @" + getTable());
+                Form::alike(getType()).scalar().element(table->getRowType()),
+                "the dimension and element of table @" + getTable());
 }
 
 LogicalResult UniqueRowsOp::verify() {

@@ -57,7 +57,10 @@ void BodyCost::addAccess(Value handle, int64_t slot, Type type, bool isStore) {
   bool isParameter =
       argument && argument.getArgNumber() < kernel.getInputs().size() &&
       isa_and_nonnull<ParameterRowsOp>(kernel.getInputs()[argument.getArgNumber()].getDefiningOp());
-  (isParameter ? row.bytes : tableBytes) += 4 * getWidth(type);
+  double bytes = 4 * getWidth(type);
+  if (slot == 0)
+    bytes = static_cast<double>(cast<RowType>(handle.getType()).getValueBytes());
+  (isParameter ? row.bytes : tableBytes) += bytes;
 }
 
 void BodyCost::addAccumulate(AccumulateOp op) {

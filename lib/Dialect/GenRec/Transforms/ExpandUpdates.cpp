@@ -28,6 +28,7 @@ struct PendingUpdate {
   Value domain, rows;
   OptimizerAttr optimizer;
   bool onTable;
+  bool roundsStochastically;
   std::string name;
 };
 
@@ -73,9 +74,8 @@ private:
 Value Expansion::buildHandles(OpBuilder &builder, Value ids, Value valid,
                               TableOp table, Location loc) {
   FlatSymbolRefAttr domain = getRowDomain(ids.getType());
-  auto row = RowType::get(builder.getContext(), table.getDim());
   return TableRowsOp::create(
-      builder, loc, getRowsType(domain, {}, row), ids, valid,
+      builder, loc, getRowsType(domain, {}, table.getRowType()), ids, valid,
       FlatSymbolRefAttr::get(table.getSymNameAttr()));
 }
 
@@ -193,7 +193,7 @@ PendingUpdate Expansion::prepare(UpdateParameterOp update, Value &gradient) {
   RewriteCounter::count("expand-parameter-update");
   return {update, rows.getDomain(), rows.getResult(),
           parameter.getOptimizer(), /*onTable=*/false,
-          ("update_" + parameter.getSymName()).str()};
+          /*roundsStochastically=*/false, ("update_" + parameter.getSymName()).str()};
 }
 
 /// The gradient of a pooled lookup is that of its list, fanned out to the entries. It is read from
@@ -236,11 +236,10 @@ PendingUpdate Expansion::prepare(UpdateTableOp update, Value &gradient) {
   }
   FlatSymbolRefAttr domain = declareStepDomain(
       model, ("touched_" + table.getSymName()).str(), /*reuse=*/false);
-  auto row = RowType::get(builder.getContext(), table.getDim());
   auto unique = UniqueRowsOp::create(
       builder, update.getLoc(),
       DomainType::get(builder.getContext(), domain),
-      getRowsType(domain, {}, row), rows, gradients,
+      getRowsType(domain, {}, table.getRowType()), rows, gradients,
       /*all=*/!changesWithoutGradient(table.getOptimizer(), /*onTable=*/true));
   Type type = getRowsType(domain, {static_cast<int64_t>(table.getDim())},
                           builder.getF32Type());
@@ -250,7 +249,7 @@ PendingUpdate Expansion::prepare(UpdateTableOp update, Value &gradient) {
   RewriteCounter::count("expand-table-update");
   return {update, unique.getDomain(), unique.getResult(),
           table.getOptimizer(), /*onTable=*/true,
-          ("update_" + table.getSymName()).str()};
+          table.roundsStochastically(), ("update_" + table.getSymName()).str()};
 }
 
 void Expansion::buildUpdateKernel(OpBuilder &builder,
@@ -269,7 +268,7 @@ void Expansion::buildUpdateKernel(OpBuilder &builder,
                                        update.name);
   Block &body = kernel.getBody().front();
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
-  buildOptimizerBody(inner, loc, update.optimizer, update.onTable,
+  buildOptimizerBody(inner, loc, update.optimizer, update.onTable, update.roundsStochastically,
                      body.getArgument(0), body.getArgument(1),
                      body.getArguments().drop_front(2));
   RowYieldOp::create(inner, loc, ValueRange());

@@ -78,7 +78,8 @@ private:
   WeightGradientOp weightGradient;
   LinearOp inputGradient;
   SmallVector<Part> parts;
-  llvm::MapVector<std::pair<int64_t, Operation *>, Group> groups;
+  /// By type of the rows and by their update.
+  llvm::MapVector<std::pair<Type, Operation *>, Group> groups;
   /// The concatenation of the other columns, and the rows of the weight for them.
   Value rest, restWeight;
 };
@@ -191,11 +192,12 @@ bool Layer::match(int64_t leastWidth) {
   }
   for (Part &part : parts)
     if (part.handles)
-      groups[{part.width, part.update.getOperation()}].parts.push_back(&part);
+      groups[{getElementTypeOrSelf(part.handles.getType()), part.update.getOperation()}]
+          .parts.push_back(&part);
   // The sums of a group are stored and added: the group must save enough products to be worth that.
   groups.remove_if([&](auto &entry) {
     auto &members = entry.second.parts;
-    bool isNarrow = entry.first.first * static_cast<int64_t>(members.size()) < leastWidth;
+    bool isNarrow = members.front()->width * static_cast<int64_t>(members.size()) < leastWidth;
     if (isNarrow)
       for (Part *part : members)
         part->stay();
@@ -232,7 +234,7 @@ void Layer::buildGroup(OpBuilder &builder, Group &group) {
   std::string name =
       "distinct_" + getRowDomain(linear.getType()).getValue().str() + "_" + std::to_string(width);
   FlatSymbolRefAttr domain = declareStepDomain(getModel(program), name);
-  auto row = RowType::get(builder.getContext(), width);
+  Type row = getElementTypeOrSelf(rows.front().getType());
   auto distinct =
       DistinctRowsOp::create(builder, loc, DomainType::get(builder.getContext(), domain),
                              getRowsType(domain, {}, row), rows);
@@ -419,7 +421,7 @@ void Layer::buildGradients() {
   auto whole = cast<RankedTensorType>(linear.getWeight().getType());
   SmallVector<Value> ofRows, ofWeight;
   for (auto &[key, group] : groups) {
-    int64_t rows = key.first * static_cast<int64_t>(group.parts.size());
+    int64_t rows = group.parts.front()->width * static_cast<int64_t>(group.parts.size());
     auto gradient = DistinctLinearGradOp::create(
         builder, weightGradient.getLoc(), group.values.getType(),
         whole.clone({rows, whole.getDimSize(1)}), group.domain, group.values, linear.getWeight(),

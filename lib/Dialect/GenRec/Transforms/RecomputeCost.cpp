@@ -38,7 +38,7 @@ double genrec::getReadCost(Operation *op, unsigned index) {
   double bytes = getRowBytes(type);
   // For a handle, the bytes of the table row that the kernel loads through it.
   if (auto row = dyn_cast<RowType>(getElementTypeOrSelf(type)))
-    bytes += 4.0 * row.getWidth();
+    bytes += static_cast<double>(row.getValueBytes());
   constexpr double rowsPerAncestor = 4.0;
   return *role == OperandRole::ancestor ? bytes / rowsPerAncestor : bytes;
 }

@@ -26,7 +26,7 @@ class CachedStore final : public TableStore {
 public:
   /// `cachedRows` rows are kept on the device, in whole buckets: memory for up
   /// to 127 more than asked for is taken. The table may not have rules about
-  /// rows. Of `options`, `element` and `step` are taken.
+  /// rows. Of `options`, `step` is taken.
   CachedStore(const StoreConfig &config, const std::string &name, int64_t cachedRows,
               cudaStream_t stream, const StoreOptions &options = {},
               CacheScore score = CacheScore::recency);
@@ -54,6 +54,8 @@ public:
   /// Rows are where they are now: in the cache or in host memory.
   void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count, int64_t *ids,
                   float **rows) const override;
+  void identify(const StoreStream &on, float *const *rows, int64_t count, const int64_t *counted,
+                uint64_t *identities) const override;
   void readRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
                 int64_t width, float *to) const override {
     table.readRows(on, rows, count, offset, width, to);
@@ -100,6 +102,7 @@ private:
   DeviceArray<int64_t> slotOf;
   DeviceArray<uint8_t> leaving;
   mutable DeviceArray<int64_t> exportedIds;
+  mutable DeviceArray<float *> identifiedRows; ///< in host memory
 };
 
 } // namespace genrec::rt::cuda

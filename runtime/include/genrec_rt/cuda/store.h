@@ -64,7 +64,12 @@ struct MemberCounts {
 
 struct RowDraws; ///< what initial values are drawn from; store_kernels.h
 
-enum class RowElement : int32_t { f32, bf16 };
+/// Where a chunk of rows begins.
+struct ChunkPlace {
+  const float *begin;
+  int64_t number;
+};
+
 enum class ValueMemory : int32_t { device, host };
 
 /// What the stores of a session share: together they wait for the device once in a step.
@@ -76,9 +81,6 @@ struct StoreStep {
 /// What a store on a device may be besides what StoreConfig says.
 struct StoreOptions {
   CacheLimit cache = {};
-  /// Of values, rounded to nearest, ties to even; optimizer states are floats. A row of bf16 is
-  /// `dim` of them, filled up to whole floats, then the states.
-  RowElement element = RowElement::f32;
   /// host: rows are in pinned memory of the host, which kernels reach over the bus at the same
   /// addresses; cached_store.h keeps those in use on the device.
   ValueMemory values = ValueMemory::device;
@@ -132,6 +134,8 @@ public:
   int64_t memberSize(const StoreStream &on, int64_t member) const override;
   void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count, int64_t *ids,
                   float **rows) const override;
+  void identify(const StoreStream &on, float *const *rows, int64_t count, const int64_t *counted,
+                uint64_t *identities) const override;
   void readRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
                 int64_t width, float *to) const override;
   void writeRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
@@ -140,7 +144,7 @@ public:
   TableStore *waiting() const override { return waitingIds.get(); }
   int64_t rowStride() const override { return addresses.stride; }
   int64_t sightingOffset() const override {
-    return storeSightingOffset(valueFloats(), stateFloats());
+    return storeSightingOffset(config.valueFloats(), config.stateFloats());
   }
   int64_t keyBytes() const override { return slots() * 13 + (cache ? cache->bytes() : 0); }
   int64_t valueBytes() const override { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
@@ -150,14 +154,9 @@ public:
   int64_t slots() const { return table.slots(); }
   /// As kernels take it, for tests of where keys lie.
   const KeyTable &keyTable() const { return table; }
-  /// Floats that a row's value takes.
-  int64_t valueFloats() const {
-    return options.element == RowElement::bf16 ? (config.dim + 1) / 2 : config.dim;
-  }
 
 private:
   void checkOptions() const;
-  int64_t stateFloats() const { return config.usedFloats() - config.dim; }
   int64_t limit() const { return slots() / 4 * 3; }
   int64_t chunkBytes() const { return addresses.chunkRows() * (addresses.stride * 4 + 8); }
   void allocateKeys(int64_t buckets, cudaStream_t stream);
@@ -177,6 +176,7 @@ private:
       body(table);
   }
   void makeRoomForRows(int64_t count, cudaStream_t stream);
+  void noteChunk(cudaStream_t stream);
   void uploadDraws(cudaStream_t stream);
   void makeRoomForNumbers(cudaStream_t stream);
   void eraseValid(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
@@ -206,6 +206,8 @@ private:
   KeyTable table;
   RowAddresses addresses;
   std::vector<float *> chunks;
+  /// Of a store whose rows draw random numbers: chunks by address, behind the number of them.
+  std::vector<ChunkPlace> chunkPlaces;
   // Bounds from what the host last heard and what it asked for since.
   mutable int64_t usedBound = 0, rowsBound = 0;
   mutable int64_t largestBound = 0; ///< rows of the largest of the tables that share the store
@@ -219,6 +221,7 @@ private:
   DeviceArray<int64_t> keys;
   DeviceArray<uint32_t> rowNumbers;
   DeviceArray<float *> chunkTable;
+  DeviceArray<ChunkPlace> placesOnDevice;
   DeviceArray<StoreCounters> counters;
   DeviceArray<uint32_t> memberCounts;
   DeviceArray<RowDraws> draws;

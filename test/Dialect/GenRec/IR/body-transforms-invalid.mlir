@@ -62,6 +62,15 @@ func.func @test(%x: !cvec) {
 
 // -----
 
+// row_round takes vectors of f32.
+func.func @test(%x: vector<4xf64>) {
+  // expected-error@+1 {{'genrec.row_round' op 'x' must be a vector of f32, but is vector<4xf64>}}
+  %0 = genrec.row_round %x by %x : vector<4xf64>
+  return
+}
+
+// -----
+
 // row_hash takes i64 and strings.
 func.func @test(%x: f32) {
   // expected-error@+1 {{'genrec.row_hash' op 'x' must be i64, a vector of i64 or !genrec.string, but is f32}}

@@ -333,6 +333,24 @@ genrec.model @m {
 
 // -----
 
+// What is not rounded has no rounding.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op has 'rounding', which says how values of bf16 are stored, but its 'element' is f32}}
+  genrec.table @t dim 8 {rounding = #genrec<row_rounding nearest>, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// A merged table has the elements of its members.
+genrec.model @m {
+  // expected-note@+1 {{the member is declared here}}
+  genrec.table @t dim 8 {element = #genrec<row_element bf16>, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error@+1 {{'genrec.table' op differs from its member @t in more than name and id_bits}}
+  genrec.table @all dim 8 {members = [@t], init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
 // A merged table holds something.
 genrec.model @m {
   // expected-error@+1 {{'genrec.table' op must have at least one of 'members'}}

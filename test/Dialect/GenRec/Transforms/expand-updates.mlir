@@ -1,15 +1,15 @@
 // RUN: genrec-opt %s --genrec-expand-updates --cse --split-input-file | FileCheck %s
 // RUN: genrec-opt %s --genrec-expand-updates --genrec-pass-statistics --genrec-count-rewrites --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
-// COUNT: expand-lookup: 6
+// COUNT: expand-lookup: 7
 // COUNT: expand-parameter-update: 4
-// COUNT: expand-table-update: 5
+// COUNT: expand-table-update: 6
 // COUNT: gradient-of-parent: 2
 // COUNT: genrec-expand-updates gradients-of-parents: 2
-// COUNT: genrec-expand-updates handles-shared: 6
-// COUNT: genrec-expand-updates lookups: 6
+// COUNT: genrec-expand-updates handles-shared: 7
+// COUNT: genrec-expand-updates lookups: 7
 // COUNT: genrec-expand-updates parameter-updates: 4
-// COUNT: genrec-expand-updates table-updates: 5
+// COUNT: genrec-expand-updates table-updates: 6
 
 // A lookup and the update of the same ids share their handles.
 
@@ -243,6 +243,35 @@ genrec.model @pooled {
 genrec.model @rowwise {
   genrec.domain @user
   genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<rowwise_adagrad, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids
+    %x = genrec.lookup %ids in @item : (!ids) -> !x
+    genrec.update_table @item ids(%ids) by(%x) : (!ids, !x) -> ()
+  }
+}
+
+// -----
+
+// A row of bf16 is widened where it is loaded. What is stored is rounded by random numbers.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @bf16
+// CHECK: genrec.table_rows {{.*}} in @item : {{.*}} -> tensor<?x!genrec.row<4, bf16>, #genrec.rows<@user>>
+// CHECK: genrec.row_load %{{.*}} : (!genrec.row<4, bf16>) -> vector<4xf32>
+// CHECK: genrec.row_kernel {{.*}} attributes {name = "update_item"
+// CHECK: ^bb0(%[[ROW:.*]]: !genrec.row<4, bf16>, %[[G:.*]]: vector<4xf32>, %[[RATE:.*]]: f32):
+// CHECK: %[[W:.*]] = genrec.row_load %[[ROW]] : (!genrec.row<4, bf16>) -> vector<4xf32>
+// CHECK: %[[NEW:.*]] = arith.subf %[[W]]
+// CHECK: %[[U:.*]] = genrec.row_uniform {stream = 2147483647 : i64} : vector<4xf32>
+// CHECK: %[[ROUNDED:.*]] = genrec.row_round %[[NEW]] by %[[U]] : vector<4xf32>
+// CHECK: genrec.row_store %[[ROUNDED]] to %[[ROW]] : vector<4xf32>, !genrec.row<4, bf16>
+genrec.model @bf16 {
+  genrec.domain @user
+  genrec.table @item dim 4 {element = #genrec<row_element bf16>, rounding = #genrec<row_rounding stochastic>,
+    init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
   genrec.program @train mode train {
     %user = genrec.batch : !genrec.domain<@user>
     %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids

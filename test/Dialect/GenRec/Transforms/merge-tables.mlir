@@ -5,12 +5,12 @@
 // Two tables of one spec are one; a table that differs in its optimizer stays apart, as does one of
 // another dimension. Equal lookups are one part.
 
-// COUNT: group-lookups: 5
-// COUNT: merge-tables: 5
-// COUNT: genrec-merge-tables grouped-lookups: 5
-// COUNT: genrec-merge-tables lookups: 12
-// COUNT: genrec-merge-tables merged: 5
-// COUNT: genrec-merge-tables tables: 10
+// COUNT: group-lookups: 6
+// COUNT: merge-tables: 6
+// COUNT: genrec-merge-tables grouped-lookups: 6
+// COUNT: genrec-merge-tables lookups: 14
+// COUNT: genrec-merge-tables merged: 6
+// COUNT: genrec-merge-tables tables: 12
 
 // OFF-NOT: merged_keys
 
@@ -164,5 +164,37 @@ genrec.model @rules {
     %e = genrec.lookup %i in @e : (!ids) -> !x
     genrec.output "d" %d : !x
     genrec.output "e" %e : !x
+  }
+}
+
+// -----
+
+// So are elements and how they are rounded.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @elements
+// CHECK-SAME: "merge-tables: table 'c' stays apart: it differs from 'a' in rounding"
+// CHECK-SAME: "merge-tables: table 'd' stays apart: it differs from 'a' in element, rounding"
+// CHECK-SAME: "merge-tables: tables a, b are one, 'merged_4'
+// CHECK: genrec.table @merged_4 dim 4 {element = #genrec<row_element bf16>, id_bits = 63 : i64, {{.*}}members = [@a, @b]{{.*}}rounding = #genrec<row_rounding stochastic>
+genrec.model @elements {
+  genrec.domain @user
+  genrec.table @a dim 4 {element = #genrec<row_element bf16>, rounding = #genrec<row_rounding stochastic>, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @b dim 4 {element = #genrec<row_element bf16>, rounding = #genrec<row_rounding stochastic>, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @c dim 4 {element = #genrec<row_element bf16>, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @d dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %a = genrec.lookup %i in @a : (!ids) -> !x
+    %b = genrec.lookup %i in @b : (!ids) -> !x
+    %c = genrec.lookup %i in @c : (!ids) -> !x
+    %d = genrec.lookup %i in @d : (!ids) -> !x
+    genrec.output "a" %a : !x
+    genrec.output "b" %b : !x
+    genrec.output "c" %c : !x
+    genrec.output "d" %d : !x
   }
 }

@@ -106,6 +106,17 @@ def GenRec_EvictKind : GenRec_Enum<"EvictKind", "which rows leave a bounded tabl
   I32EnumAttrCase<"lru", 0>, I32EnumAttrCase<"lfu", 1>]>;
 def GenRec_EvictKindAttr : GenRec_EnumAttr<GenRec_EvictKind, "evict_kind">;
 
+def GenRec_RowElement : GenRec_Enum<"RowElement", "in what the value of a table row is stored", [
+  I32EnumAttrCase<"f32", 0>, I32EnumAttrCase<"bf16", 1>]>;
+def GenRec_RowElementAttr : GenRec_EnumAttr<GenRec_RowElement, "row_element">;
+def GenRec_RowElementParameter : EnumParameter<GenRec_RowElement> {
+  let defaultValue = "::genrec::RowElement::f32";
+}
+
+def GenRec_RowRounding : GenRec_Enum<"RowRounding", "how a step rounds values that it stores", [
+  I32EnumAttrCase<"nearest", 0>, I32EnumAttrCase<"stochastic", 1>]>;
+def GenRec_RowRoundingAttr : GenRec_EnumAttr<GenRec_RowRounding, "row_rounding">;
+
 def GenRec_ProgramMode : GenRec_Enum<"ProgramMode", "what a program is for", [
   I32EnumAttrCase<"all", 0>, I32EnumAttrCase<"train", 1>,
   I32EnumAttrCase<"evaluate", 2>, I32EnumAttrCase<"predict", 3>,

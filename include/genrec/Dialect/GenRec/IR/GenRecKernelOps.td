@@ -110,7 +110,7 @@ def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [GenRec_RoundsNothing, GenRec_B
   let summary = "loads a table or parameter row, or one of its optimizer states";
   let description = [{
     `slot` 0 is the value; 1, 2, … are the optimizer's states. The result is a vector<width x f32>,
-    or a vector<1xf32> for a state with one value per row.
+    or a vector<1xf32> for a state with one value per row. Values of bf16 are widened to f32.
 
     ```mlir
     %momentum = genrec.row_load %row {slot = 1 : i64} : (!genrec.row<8>) -> vector<8xf32>
@@ -123,7 +123,8 @@ def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [GenRec_RoundsNothing, GenRec_B
 def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [GenRec_Body, MemoryEffects<[MemWrite]>]> {
   let summary = "stores a table or parameter row, or one of its optimizer states";
   let description = [{
-    `slot` is that of `genrec.row_load`. No two rows of a kernel store to the same table row.
+    `slot` is that of `genrec.row_load`. Values of bf16 are rounded to nearest, ties to even; a NaN
+    stays one. No two rows of a kernel store to the same table row.
 
     ```mlir
     genrec.row_store %x to %row : vector<8xf32>, !genrec.row<8>
@@ -224,6 +225,25 @@ def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [GenRec_RoundsNothing, Ge
   let arguments = (ins I64Attr:$stream);
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+}
+def GenRec_RowRoundOp : GenRec_BodyOp<"row_round", [GenRec_ElementwiseBody, GenRec_Body, Pure,
+    AllTypesMatch<["x", "draw", "result"]>]> {
+  let summary = "rounds values to bf16, stochastically";
+  let description = [{
+    Each element of x, vector<dxf32>, becomes one of the two bfloat16 around it: the one that is
+    larger in magnitude where `draw`, uniform in [0, 1), is at least 1 minus the fraction of the way
+    from the smaller, in 2^16-ths; so the mean is x. A bfloat16 stays what it is. The result is
+    f32. Infinities stay; a NaN stays one; what lies beyond the largest bfloat16 may become an
+    infinity.
+
+    ```mlir
+    %u = genrec.row_uniform {stream = 512 : i64} : vector<4xf32>
+    %rounded = genrec.row_round %coefficient by %u : vector<4xf32>
+    ```
+  }];
+  let arguments = (ins GenRec_BodyValue:$x, GenRec_BodyValue:$draw);
+  let results = (outs GenRec_BodyValue:$result);
+  let assemblyFormat = "$x `by` $draw attr-dict `:` type($x)";
 }
 def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [GenRec_Body, GenRec_MayDraw, Pure]> {
   let summary = "uniform random row numbers of a source";

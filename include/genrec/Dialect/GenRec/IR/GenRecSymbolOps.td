@@ -118,6 +118,13 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
       evicts the least recently seen rows; `lfu` those seen in the fewest steps since they were
       inserted, and of these the least recently seen. In a tie the row with the lower id is evicted.
 
+    `element` says in what the values of rows are stored; optimizer states are f32. With bf16, a
+    lookup widens a value to f32, exactly. An update computes in f32 from the widened value and
+    rounds the new value once, when it is stored. `rounding` says how: `nearest` (the default), ties
+    to even; or `stochastic`, up or down with the probability of the other's distance, so that steps
+    smaller than half a unit in the last place add up. What is drawn depends on (seed, step, table
+    name, id, element). Initial values, and those that a file gives, are rounded to nearest.
+
     Eviction discards the row's optimizer state and counts; its id starts anew. Ids that wait for
     admission are evicted by the same rules.
 
@@ -130,6 +137,9 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
     genrec.table @city dim 16 {
       id_bits = 40 : i64, init = #genrec.init<truncated_normal, 0.02>,
       optimizer = #genrec.optimizer<adamw, {lr = 1.0e-3, beta2 = 0.98}>}
+    genrec.table @street dim 16 {
+      element = #genrec<row_element bf16>, rounding = #genrec<row_rounding stochastic>,
+      init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {lr = 1.0e-3}>}
     genrec.table @shop dim 16 {
       bounded = 1000000 : i64, evict = #genrec<evict_kind lfu>, ttl = 5000 : i64, admit_after = 3 : i64,
       init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<rowwise_adagrad, {lr = 1.0e-2}>}
@@ -145,6 +155,8 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
                        OptionalAttr<I64Attr>:$ttl,
                        UnitAttr:$ttl_in_seconds,
                        OptionalAttr<I64Attr>:$admit_after,
+                       DefaultValuedAttr<GenRec_RowElementAttr, "::genrec::RowElement::f32">:$element,
+                       OptionalAttr<GenRec_RowRoundingAttr>:$rounding,
                        OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "tables">>:$members);
   let assemblyFormat = "$sym_name `dim` $dim attr-dict";
   let hasVerifier = 1;
@@ -153,6 +165,14 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
     int64_t getKeyBits();
     /// True where rows come or leave by rule: `bounded`, `ttl` or `admit_after`.
     bool hasRowRules() { return getBounded() || getTtl() || getAdmitAfter(); }
+    /// The type of handles of the table's rows.
+    RowType getRowType();
+    /// f32 values of all optimizer states beside a row.
+    int64_t getStateFloats() { return getOptimizer().getStateFloats(getDim()); }
+    /// Bytes of a row's values and states.
+    int64_t getRowBytes() { return getRowType().getValueBytes() + 4 * getStateFloats(); }
+    /// Whether what a step stores is rounded by random numbers.
+    bool roundsStochastically() { return getRounding() == RowRounding::stochastic; }
     /// Steps without being seen after which a row is evicted; none where `ttl` counts seconds.
     std::optional<int64_t> getTtlSteps() { return getTtlInSeconds() ? std::nullopt : getTtl(); }
     /// The same in seconds; none where `ttl` counts steps.

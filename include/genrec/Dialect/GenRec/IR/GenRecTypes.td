@@ -3,7 +3,7 @@
 #ifndef GENREC_TYPES_TD
 #define GENREC_TYPES_TD
 
-include "genrec/Dialect/GenRec/IR/GenRecDialect.td"
+include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "mlir/IR/AttrTypeBase.td"
 
 class GenRec_Type<string name, string typeMnemonic>
@@ -25,12 +25,23 @@ def GenRec_DomainType : GenRec_Type<"Domain", "domain"> {
 def GenRec_RowType : GenRec_Type<"Row", "row"> {
   let summary = "a pointer to one row of an embedding table";
   let description = [{
-    The result of `genrec.table_rows` for an id: a pointer to the row's `width` values (f32) and its
-    optimizer states, valid until the row is updated.
-    Written `!genrec.row<50>`.
+    The result of `genrec.table_rows` for an id: a pointer to the row's `width` values, stored as
+    `element` (f32 or bf16), and its optimizer states (f32), valid until the row is updated.
+    Written `!genrec.row<50>`, `!genrec.row<50, bf16>`.
   }];
-  let parameters = (ins "int64_t":$width);
-  let assemblyFormat = "`<` $width `>`";
+  let parameters = (ins "int64_t":$width, GenRec_RowElementParameter:$element);
+  let assemblyFormat = "`<` $width (`,` $element^)? `>`";
+  let builders = [TypeBuilder<(ins "int64_t":$width), [{
+    return $_get($_ctxt, width, ::genrec::RowElement::f32);
+  }]>];
+  let extraClassDeclaration = [{
+    /// Bytes of the values.
+    int64_t getValueBytes() const {
+      return getWidth() * (getElement() == ::genrec::RowElement::bf16 ? 2 : 4);
+    }
+    /// Floats from the values' begin to the states': values of bf16 are filled up to whole floats.
+    int64_t getValueFloats() const { return (getValueBytes() + 3) / 4; }
+  }];
 }
 
 def GenRec_StringType : GenRec_Type<"String", "string"> {

@@ -55,10 +55,15 @@ bool changesWithoutGradient(OptimizerAttr optimizer, bool onTable);
 
 /// Appends one optimizer step of a row: loads the row and its states, applies the equations of
 /// torch.optim and stores them. `gradient`: vector<wxf32>; `stepValues`: scalars, one per
-/// `getStepValues`. `onTable` selects the defaults of table rows.
+/// `getStepValues`. `onTable` selects the defaults of table rows. `roundsStochastically`: the new
+/// value is rounded so to bf16 before it is stored.
 void buildOptimizerBody(mlir::OpBuilder &builder, mlir::Location loc, OptimizerAttr optimizer,
-                        bool onTable, mlir::Value row, mlir::Value gradient,
-                        mlir::ValueRange stepValues);
+                        bool onTable, bool roundsStochastically, mlir::Value row,
+                        mlir::Value gradient, mlir::ValueRange stepValues);
+
+/// The stream of the random numbers that round rows of tables. Row identities tell tables apart;
+/// other streams are below.
+constexpr int64_t kRowRoundingStream = 0x7FFFFFFF;
 
 } // namespace genrec
 

@@ -1,0 +1,60 @@
+//===- row_values.h - Values of table rows stored as bfloat16 ----*- C++ -*-===//
+//
+// A bfloat16 is the upper half of a float: 8 bits of precision, a float's range. Widening is exact.
+// Rounding is to nearest, ties to even, or stochastic: up or down with the probability of the
+// distance from the other (Forsythe, "Reprint of a note on rounding-off errors", SIAM Review 1959,
+// section 2), so that the mean of many roundings is the value. The same bits on every target.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_SHARED_ROW_VALUES_H
+#define GENREC_RT_KERNELS_SHARED_ROW_VALUES_H
+
+#include "genrec_rt/kernels/shared/simd.h"
+
+#include <stdint.h>
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+
+/// A value of a row.
+struct Bf16 {
+  uint16_t bits;
+};
+
+/// The values of a row of bfloat16, as a handle of the row has them.
+GENREC_HOST_DEVICE Bf16 *bf16Values(float *row) { return reinterpret_cast<Bf16 *>(row); }
+
+GENREC_HOST_DEVICE float widened(Bf16 x) {
+  const uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
+  float value;
+  __builtin_memcpy(&value, &bits, 4);
+  return value;
+}
+
+/// The nearest bfloat16, ties to even; an infinity beyond the largest one. A NaN stays one.
+GENREC_HOST_DEVICE Bf16 nearestBf16(float x) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  const uint32_t rounded = bits + 0x7FFF + (bits >> 16 & 1);
+  const bool isNaN = (bits & 0x7FFFFFFF) > 0x7F800000;
+  return {static_cast<uint16_t>((isNaN ? bits | 0x400000 : rounded) >> 16)};
+}
+
+/// x rounded stochastically, by `draw` in [0, 1), of which 16 bits are taken: the magnitude grows
+/// where they and the bits that go add up to 2^16. Infinities and NaN stay.
+GENREC_HOST_DEVICE float roundedBy(float x, float draw) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  const uint32_t added = static_cast<uint32_t>(static_cast<int32_t>(draw * 65536.0F));
+  const bool isFinite = (bits & 0x7F800000) != 0x7F800000;
+  bits = isFinite ? (bits + added) & 0xFFFF0000 : bits;
+  float value;
+  __builtin_memcpy(&value, &bits, 4);
+  return value;
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_SHARED_ROW_VALUES_H
