@@ -6,6 +6,7 @@
 #include "genrec_rt/forwarding_comm.h"
 #include "nccl_library.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -23,7 +24,23 @@ struct Announced {
   char purpose[40];
 };
 
-class NcclComm final : public ForwardingComm, WaitWatch {
+class NcclComm;
+
+/// Looks after all communicators that a thread has called: one may carry the next step's keys while
+/// the thread waits for what another one brings.
+class Watched final : public WaitWatch {
+public:
+  void add(NcclComm &comm);
+  void remove(NcclComm &comm);
+  void look(std::chrono::nanoseconds waited) override;
+
+private:
+  std::vector<NcclComm *> comms; ///< in the order of their first calls
+};
+
+thread_local Watched watched;
+
+class NcclComm final : public ForwardingComm {
 public:
   explicit NcclComm(Communicator &host) : NcclComm(host, nullptr) {}
   /// Owns `owned`, which is `host`, or null.
@@ -39,7 +56,7 @@ public:
     check(nccl.commInitRank(&comm, getSize(), id, getRank()), "cannot connect GPUs");
   }
   ~NcclComm() override {
-    unwatch(*this);
+    watched.remove(*this);
     if (comm && !isAborted)
       (void)nccl.commDestroy(comm);
   }
@@ -65,7 +82,8 @@ protected:
     throwOthersError();
     if (checks)
       announce(send, receive);
-    watch(*this);
+    watched.add(*this);
+    lastStream = on;
     const int32_t rank = getRank();
     if (send[rank].bytes != receive[rank].bytes)
       fail("rank " + std::to_string(rank) + " sends itself " + std::to_string(send[rank].bytes) +
@@ -90,18 +108,19 @@ protected:
     check(nccl.groupEnd(), "an exchange failed");
   }
 
-private:
+public:
   /// Over and over while the host waits for the device.
-  void look(std::chrono::nanoseconds waited) override {
+  void look(std::chrono::nanoseconds waited) {
     throwOthersError();
     int state = NcclLibrary::kSuccess;
     check(nccl.commGetAsyncError(comm, &state), "cannot ask for errors");
     if (state != NcclLibrary::kSuccess && state != NcclLibrary::kInProgress)
       check(state, "an exchange failed");
-    if (waited > getPatience())
+    if (waited > getPatience() && cudaStreamQuery(lastStream) == cudaErrorNotReady)
       fail(describeWait("others"));
   }
 
+private:
   /// Ranks say what they are about to do.
   void announce(std::span<const SendPart> send, std::span<const ReceivePart> receive) {
     std::vector<Announced> mine(getSize()), theirs(getSize());
@@ -172,7 +191,25 @@ private:
   std::mutex mutex;
   bool isAborted = false;
   int64_t announced = 0;
+  cudaStream_t lastStream = nullptr; ///< of the last exchange
 };
+
+void Watched::add(NcclComm &comm) {
+  if (std::ranges::find(comms, &comm) == comms.end())
+    comms.push_back(&comm);
+  watch(*this);
+}
+
+void Watched::remove(NcclComm &comm) {
+  std::erase(comms, &comm);
+  if (comms.empty())
+    unwatch(*this);
+}
+
+void Watched::look(std::chrono::nanoseconds waited) {
+  for (NcclComm *comm : comms)
+    comm->look(waited);
+}
 
 } // namespace
 

@@ -11,9 +11,9 @@ namespace genrec::rt::cuda {
 
 /// A communicator of the ranks of `host`, which outlives it, that also carries memory of the
 /// current device: by ncclSend and ncclRecv in a group for each exchange. Memory of the host,
-/// aborts and reasons go through `host`. A wait for a stream (waitForStream) of the thread that
-/// called an exchange last notices peers that are gone, have aborted or stall, names the reason and
-/// ends NCCL's calls under way. With GENREC_COMM_CHECK=1, ranks compare number, purpose and sizes
+/// aborts and reasons go through `host`. A wait for a stream (waitForStream) of a thread that has
+/// called exchanges notices peers that are gone, have aborted or stall, names the reason and ends
+/// NCCL's calls under way. With GENREC_COMM_CHECK=1, ranks compare number, purpose and sizes
 /// of exchanges before each. Collective.
 std::unique_ptr<Communicator> makeNcclComm(Communicator &host);
 

@@ -23,9 +23,9 @@ static std::vector<DeviceExchangedStore> describeStores(const ExchangedTables &t
 }
 
 DeviceRanks::DeviceRanks(Device &device, Communicator &comm, int32_t portions,
-                         const ExchangedTables &tables)
+                         const ExchangedTables &tables, RowTravel travel)
     : device(device), comm(comm), tables(tables),
-      rows(device.makeRowExchange(comm, describeStores(tables), portions)),
+      rows(device.makeRowExchange(comm, describeStores(tables), portions, travel)),
       sums(device.makePortionSums(comm, portions)), segmentSums(device, "sums of segments"),
       collectedRows(tables.stores.size()) {}
 
@@ -49,26 +49,33 @@ void DeviceRanks::request(const StepSlot &slot, int32_t table, const DeviceIds &
   lookups.insert(behind, {store, ids, to, zeros, beyond});
 }
 
-void DeviceRanks::fetch() {
+void DeviceRanks::ask(Communicator &on) {
   StepSlot &front = *slots.front();
-  DeviceStep &step = *front.onDevice;
-  comm.setPurpose({"the keys", front.step});
+  on.setPurpose({"the keys", front.step});
   requests.clear();
   for (const Lookup &lookup : lookups)
     requests.push_back({lookup.store, lookup.ids.count, lookup.rows, lookup.zeros});
-  step.besideDispatch([&] {
-    sums->reduce();
+  front.onDevice->besideDispatch([&] {
+    sums->reduce(on);
     int64_t *keys = rows->layOutKeys(requests);
     for (const Lookup &lookup : lookups) {
       device.writeKeys(lookup.ids, 0, keys, lookup.beyond);
       keys += lookup.ids.count;
     }
-    rows->fetch([&](int32_t store, const int64_t *of, int64_t count, float **found) {
-      comm.setPurpose({"the rows", front.step});
+    rows->ask(on);
+  });
+  isDispatched = true;
+}
+
+void DeviceRanks::bring(Communicator &on) {
+  StepSlot &front = *slots.front();
+  DeviceStep &step = *front.onDevice;
+  on.setPurpose({"the rows", front.step});
+  step.besideDispatch([&] {
+    rows->bring(on, [&](int32_t store, const int64_t *of, int64_t count, float **found) {
       step.findOwned(tables.tableOf[store], of, count, found);
     });
   });
-  isDispatched = true;
 }
 
 void DeviceRanks::contributeRows(int32_t table, const genrec_domain *touched, float *const *of,
@@ -86,7 +93,7 @@ void DeviceRanks::contributeSegments(int32_t table, const genrec_domain *touched
 
 void DeviceRanks::exchangeSums(bool updates) {
   comm.setPurpose({updates ? "the gradients" : "the sums", slots.front()->step});
-  sums->reduce();
+  sums->reduce(comm);
   if (!updates)
     return;
   rows->collect();

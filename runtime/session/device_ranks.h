@@ -24,15 +24,18 @@ class StepSlot;
 
 class DeviceRanks {
 public:
-  DeviceRanks(Device &device, Communicator &comm, int32_t portions, const ExchangedTables &tables);
+  DeviceRanks(Device &device, Communicator &comm, int32_t portions, const ExchangedTables &tables,
+              RowTravel travel);
 
   void begin(std::span<StepSlot *const> slots);
   /// Notes a lookup of the dispatch stage; `beyond` is for ids beyond their table, or null.
   void request(const StepSlot &slot, int32_t table, const DeviceIds &ids, float **rows,
                float *zeros, genrec_row_note *beyond);
-  /// Brings the rows that all dispatch stages asked for, and adds up what they gave to sums.
-  /// Collective.
-  void fetch();
+  /// Sends the keys of the rows that all dispatch stages asked for, and adds up what they gave to
+  /// sums. Beside the step before, or behind it. Collective on `on`.
+  void ask(Communicator &on);
+  /// Finds the rows, in the order of steps, and brings them. Collective on `on`.
+  void bring(Communicator &on);
 
   void beginPortion() { rows->beginPortion(); }
   void endPortion() { rows->endPortion(); }

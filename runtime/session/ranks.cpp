@@ -50,14 +50,23 @@ void ExchangedTables::setReplicated(const genrec_model_desc &model,
       store.replicated.clear();
 }
 
+/// Nobody else is waited for by one rank; on a device rows are found in the order of steps.
+static Overlap overlapOf(Overlap asked, const Communicator &comm, const Device *device) {
+  if (comm.getSize() == 1)
+    return Overlap::none;
+  return device && asked == Overlap::rows ? Overlap::keys : asked;
+}
+
 Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
              std::span<const std::shared_ptr<TableStore>> given, std::span<const char> replicated,
-             ParameterShards &shards, RowTravel travel, EarlyGradients early, Device *device)
+             ParameterShards &shards, RowTravel travel, EarlyGradients early, Device *device,
+             Overlap overlap)
     : communicator(comm), count(portions),
       range(getPortions(portions, comm.getRank(), comm.getSize())),
-      tables(model, given, replicated),
+      tables(model, given, replicated), overlapping(overlapOf(overlap, comm, device)),
       steps{{comm, portions, model, tables, shards, travel, device},
-            {comm, portions, model, tables, shards, travel, nullptr}} {
+            {comm, portions, model, tables, shards, travel,
+             overlapping == Overlap::none ? nullptr : device}} {
   int64_t trained = 0;
   for (int32_t i = 0; i < model.parameter_count; ++i)
     trained += shards.isTrained(i) ? shards.countFloats(i) : 0;
@@ -113,7 +122,7 @@ RankStep::RankStep(Communicator &comm, int32_t portions, const genrec_model_desc
       sums(comm, portions, model.loss_count, shards), reportRound(comm),
       collectedRows(tables.stores.size()) {
   if (device)
-    deviceStep = std::make_unique<DeviceRanks>(*device, comm, portions, tables);
+    deviceStep = std::make_unique<DeviceRanks>(*device, comm, portions, tables, travel);
 }
 
 void RankStep::begin(std::span<StepSlot *const> ofPortions) {
@@ -153,6 +162,8 @@ void RankStep::request(StepSlot &slot, int32_t table, const int64_t *keys, const
 }
 
 void RankStep::ask(Communicator &on) {
+  if (deviceStep)
+    return deviceStep->ask(on);
   on.setPurpose({"the keys", slots.front()->step});
   // What portions give in the compute stage is not complete before its end: it rides later.
   exchange.ask(on, requests, &sums);
@@ -177,6 +188,8 @@ void RankStep::bringEarly(Communicator &on, const RankStep *running) {
 }
 
 void RankStep::bring(Communicator &on) {
+  if (deviceStep)
+    return deviceStep->bring(on);
   on.setPurpose({"the rows", slots.front()->step});
   exchange.find(on, makeFinder());
   exchange.bring(on);
@@ -190,8 +203,6 @@ RowExchange::FindRows RankStep::makeFinder() {
 }
 
 void RankStep::fetch() {
-  if (deviceStep)
-    return deviceStep->fetch();
   ask(comm);
   bring(comm);
 }

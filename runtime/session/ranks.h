@@ -164,16 +164,20 @@ class Ranks {
 public:
   Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
         std::span<const std::shared_ptr<TableStore>> tables, std::span<const char> replicated,
-        ParameterShards &shards, RowTravel travel, EarlyGradients early, Device *device);
+        ParameterShards &shards, RowTravel travel, EarlyGradients early, Device *device,
+        Overlap overlap);
 
   Communicator &comm() { return communicator; }
   int32_t portions() const { return count; }
   /// The portions of this rank.
   PortionRange own() const { return range; }
 
-  /// The memory of the next step: one step may be dispatched while the one before runs.
+  /// What is done of the next step beside a step. Of a device, no rows travel early.
+  Overlap overlap() const { return overlapping; }
+
+  /// The memory of the next step: where steps overlap, one is dispatched while the one before runs.
   RankStep &nextStep() {
-    return steps[0].onDevice() ? steps[0] : steps[number++ % std::size(steps)];
+    return steps[overlapping == Overlap::none ? 0 : number++ % std::size(steps)];
   }
   /// All ranks at the same time: forgets how large messages were.
   void reset();
@@ -201,6 +205,7 @@ private:
   const int32_t count;
   const PortionRange range;
   ExchangedTables tables;
+  const Overlap overlapping;
   RankStep steps[2];
   size_t number = 0;
   bool mayBeAhead = false;          ///< some sum is large enough, and may travel ahead

@@ -61,10 +61,7 @@ void genrec_runtime::makeDevice(const SessionOptions &options) {
   refuse(!options.hostTables.empty(), "tables are to be in the host's memory");
   refuse(options.shardOptimizer, "ranks are to share updates of parameters");
   refuse(options.earlyGradients != EarlyGradients::no, "gradients are to travel early");
-  refuse(options.rowTravel.bf16Values || options.rowTravel.bf16Sums,
-         "rows are to travel as bfloat16");
-  refuse(!options.rowTravel.requestersDeduplicate || !options.rowTravel.ownersDeduplicate,
-         "equal ids are to travel one by one");
+  refuse(!options.rowTravel.requestersDeduplicate, "equal ids are to travel one by one");
   explainNonFinite = false; // a step does not run a second time there
   onDevice->setCaptures(options.captureSteps);
   for (auto &scratch : deviceScratch)
@@ -208,7 +205,8 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
     connected = device()->connect(*options.comm);
   Communicator &comm = alone ? *alone : connected ? *connected : *options.comm;
   ranks = std::make_unique<Ranks>(comm, portions, model, tables, replicated, shards,
-                                  options.rowTravel, options.earlyGradients, device());
+                                  options.rowTravel, options.earlyGradients, device(),
+                                  options.overlap);
 }
 
 void genrec_runtime::evict(uint64_t step, std::optional<int64_t> seconds) {

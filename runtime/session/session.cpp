@@ -28,8 +28,8 @@ Session::Impl::Impl(const genrec_model_desc &model, const SessionOptions &option
   PortionRange own = state.ranks ? state.ranks->own() : PortionRange{0, 1};
   ownPortions = own.count;
   // Where the dispatch stage runs beside a step, the reading thread is one batch more ahead.
-  if (state.ranks && state.ranks->comm().getSize() > 1 && !state.onDevice)
-    overlap = options.overlap;
+  if (state.ranks)
+    overlap = state.ranks->overlap();
   choosePlacement(options);
   int32_t inFlight = kBatchesInFlight + (overlap == Overlap::none ? 0 : 1);
   for (int32_t i = 0; i < inFlight * own.count; ++i) {
@@ -175,8 +175,10 @@ int64_t Session::run(Mode mode, BatchSource &source,
     places.push_back({impl->slots[i].get(), &impl->batches[i]});
   Pipeline pipeline(program(mode), source, std::move(places), impl->portions(),
                     impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
-  return impl->overlap == Overlap::none ? impl->runInTurn(mode, pipeline, onStep, looksAfter)
-                                        : impl->runAhead(mode, pipeline, program(mode), onStep);
+  if (impl->overlap == Overlap::none)
+    return impl->runInTurn(mode, pipeline, onStep, looksAfter);
+  return impl->state.onDevice ? impl->runAheadOnDevice(mode, pipeline, onStep)
+                              : impl->runAhead(mode, pipeline, program(mode), onStep);
 }
 
 LookupCounts Session::countLookups(Mode mode, BatchSource &source) {

@@ -40,6 +40,8 @@ struct Session::Impl {
   /// The same, each beside the dispatch of the next one (dispatch_ahead.h).
   int64_t runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
                    const OnStep &onStep);
+  /// The same on a device (device_ahead.h).
+  int64_t runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnStep &onStep);
 
   void choosePlacement(const SessionOptions &options);
 

@@ -2,6 +2,7 @@
 
 #include "session_impl.h"
 
+#include "device_ahead.h"
 #include "dispatch_ahead.h"
 
 #include <algorithm>
@@ -206,6 +207,40 @@ int64_t Session::Impl::runAhead(Mode mode, Pipeline &pipeline, const genrec_prog
     }
   } catch (const std::exception &error) {
     ahead.abort(error.what());
+    throw;
+  }
+}
+
+int64_t Session::Impl::runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
+  DeviceAhead ahead(*state.ranks, pipeline, *state.device());
+  DuringSteps during(state.whileDeviceWorks, [&] {
+    ahead.start();
+    ++dispatchedAhead;
+  });
+  try {
+    ahead.start();
+    for (int64_t count = 1;; ++count) {
+      DispatchedStep next = ahead.take();
+      if (next.slots.empty()) {
+        roundsAhead += ahead.rounds();
+        return count - 1;
+      }
+      beginOutputs();
+      onRanks([&] {
+        exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
+        runAfterDispatch(next.slots, next.step);
+      });
+      StepReport report = finish(mode, next.slots, next.step);
+      if (onStep && !onStep(report)) {
+        ahead.stop();
+        roundsAhead += ahead.rounds();
+        return count;
+      }
+      pipeline.release();
+    }
+  } catch (const std::exception &error) { // of NCCL, what either communicator has under way ends
+    ahead.abort(error.what());
+    state.ranks->comm().abort(error.what());
     throw;
   }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,21 @@ import numpy as np
 import pytest
 from compiled import BUILD
 from launching import launcher, needs_mpi
-from test_cuda_models import BATCH, SCHEMA, TARGETS, Clicks, Crosses, expect_close, tensors, train, write_rows
+from test_cuda_models import (
+    BATCH,
+    SCHEMA,
+    TARGETS,
+    Clicks,
+    Crosses,
+    Made,
+    expect_close,
+    generate,
+    load_example,
+    make_retrieval,
+    tensors,
+    train,
+    write_rows,
+)
 from test_cuda_steps import losses, run
 
 PORTIONS = ["--portions", "4"]
@@ -30,10 +45,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_rows(tmp_path_factory.mktemp("rows") / "rows.parquet")
 
 
-def compile_both(model: gr.Model, folder: Path) -> dict[str, Path]:
-    """A binary per target."""
+def skip_without_emulator() -> None:
     if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
         pytest.skip("this build runs no kernels on the host")
+
+
+def compile_both(model: gr.Model, folder: Path) -> dict[str, Path]:
+    """A binary per target."""
+    skip_without_emulator()
     return {target: gr.compile(model, SCHEMA, target=target, output=folder / target).binary for target in TARGETS}
 
 
@@ -114,11 +133,17 @@ def test_a_step_of_portions_takes_no_memory_and_waits_twice(
 
 @needs_mpi
 def test_any_number_of_ranks_has_the_same_bits(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
-    binary = binaries["cuda-emulated"]
-    runs = {ranks: train_on(binary, ranks, rows, tmp_path / str(ranks)) for ranks in (0, 2, 3, 4)}
+    """Beside the step before or not: keys of the next one travel in rounds that nobody waits for."""
+    binary, flags = binaries["cuda-emulated"], {0: "none", 2: "keys", 3: "rows", 4: "none"}
+    runs = {
+        ranks: train_on(binary, ranks, rows, tmp_path / str(ranks), "--overlap", overlap)
+        for ranks, overlap in flags.items()
+    }
     for ranks in (2, 3, 4):
         assert losses(runs[ranks]) == losses(runs[0])
         assert saved(tmp_path / str(ranks)) == saved(tmp_path / "0")
+    ahead = {ranks: run["device"]["steps_dispatched_ahead"] for ranks, run in runs.items()}
+    assert ahead[4] == 0 < ahead[2] == ahead[3]
     exchanged = runs[2]["exchanges"]
     assert min(exchanged[count] for count in ("id_bytes", "row_bytes", "gradient_bytes", "dense_bytes")) > 0
 
@@ -127,9 +152,75 @@ def test_any_number_of_ranks_has_the_same_bits(binaries: dict[str, Path], rows: 
 def test_clipped_norms_and_rules_about_rows_have_the_same_bits(rows: Path, tmp_path: Path) -> None:
     """A norm that ranks add up exactly, rows that come and leave, and a bound over the rows of all ranks."""
     binary = compile_both(Crosses(), tmp_path)["cuda-emulated"]
-    runs = [train_on(binary, ranks, rows, tmp_path / str(ranks), steps=6) for ranks in (0, 2)]
+    runs = [train_on(binary, ranks, rows, tmp_path / str(ranks), "--overlap", "keys", steps=6) for ranks in (0, 2)]
     assert losses(runs[0]) == losses(runs[1])
     assert saved(tmp_path / "0") == saved(tmp_path / "2")
+
+
+def make_hstu(folder: Path) -> Made:
+    """Attention with biases of positions and times, dropout, a sampled softmax over a catalogue."""
+    return make_retrieval("hstu_retrieval", "Retrieval", folder, time_bias=True)
+
+
+def make_requests(folder: Path) -> Made:
+    """Lists of lists, pools, values of requests at impressions, dropout."""
+    generate(folder / "data", kind="requests", users=12, seed=3)
+    data = folder / "data" / "train.parquet"
+    schema, ranker = gr.Schema.from_parquet(data), load_example("request_ranking", "model").Ranker
+    return Made({of: gr.compile(ranker(), schema, target=of, output=folder / of).binary for of in TARGETS}, data)
+
+
+@needs_mpi
+@pytest.mark.parametrize("make", [make_hstu, make_requests], ids=["hstu", "requests"])
+def test_an_example_has_the_same_bits_on_any_number_of_ranks(make: Callable[[Path], Made], tmp_path: Path) -> None:
+    """Those of one rank; the losses of the CPU's ranks; checkpoints that go between both kinds of ranks.
+
+    Adam divides gradients by their size, so a weight whose gradient is little more than rounding differs by a part of
+    its rate, 1e-3.
+    """
+    skip_without_emulator()
+    made, steps = make(tmp_path), 3
+    cpu, cuda = (made.binaries[target] for target in TARGETS)
+    runs = {
+        ranks: train_on(cuda, ranks, made.data, tmp_path / str(ranks), "--overlap", overlap, steps=steps)
+        for ranks, overlap in ((0, "none"), (2, "keys"), (3, "none"))
+    }
+    for ranks in (2, 3):
+        assert losses(runs[ranks]) == losses(runs[0])
+        assert saved(tmp_path / str(ranks)) == saved(tmp_path / "0")
+    on_cpu = train_on(cpu, 3, made.data, tmp_path / "of_cpu", steps=steps)
+    np.testing.assert_allclose(losses(runs[3]), losses(on_cpu), rtol=1e-5)
+    expect_close(tensors(tmp_path / "3"), tensors(tmp_path / "of_cpu"), 2e-4)
+    train_on(cpu, 3, made.data, tmp_path / "mixed", steps=1)
+    train_on(cuda, 2, made.data, tmp_path / "mixed", "--resume", steps=2)
+    train_on(cpu, 2, made.data, tmp_path / "mixed", "--resume", steps=steps)
+    expect_close(tensors(tmp_path / "mixed"), tensors(tmp_path / "of_cpu"), 2e-4)
+
+
+@needs_mpi
+def test_rows_that_travel_rounded_are_those_of_the_cpu(
+    binaries: dict[str, Path], rows: Path, tmp_path: Path
+) -> None:
+    """Half of the bytes; one portion per rank, as results depend on the number of ranks."""
+    flags, runs = ("--row-wire", "bf16", "--gradient-wire", "bf16"), {}
+    for target in TARGETS:
+        runs[target] = train_on(binaries[target], 2, rows, tmp_path / f"{target}.kept", "--portions", "2", *flags)
+    whole = train_on(binaries["cuda-emulated"], 2, rows, tmp_path / "whole", "--portions", "2")
+    np.testing.assert_allclose(losses(runs["cuda-emulated"]), losses(runs["cpu"]), rtol=1e-5)
+    expect_close(tensors(tmp_path / "cuda-emulated.kept"), tensors(tmp_path / "cpu.kept"))
+    assert losses(runs["cuda-emulated"]) != losses(whole)
+    assert 2 * runs["cuda-emulated"]["exchanges"]["row_bytes"] == whole["exchanges"]["row_bytes"]
+
+
+@needs_mpi
+def test_owners_that_do_not_deduplicate_have_the_same_bits(
+    binaries: dict[str, Path], rows: Path, tmp_path: Path
+) -> None:
+    runs = {
+        who: train_on(binaries["cuda-emulated"], 2, rows, tmp_path / who, "--deduplicate", who, steps=4)
+        for who in ("both", "requester")
+    }
+    assert losses(runs["both"]) == losses(runs["requester"])
 
 
 @needs_mpi

@@ -262,8 +262,8 @@ public:
   std::unique_ptr<Communicator> connect(Communicator &host) override { return makeNcclComm(host); }
   std::unique_ptr<DeviceRowExchange> makeRowExchange(Communicator &comm,
                                                      std::vector<DeviceExchangedStore> stores,
-                                                     int32_t portions) override {
-    return std::make_unique<RowExchange>(comm, std::move(stores), portions, queue);
+                                                     int32_t portions, RowTravel travel) override {
+    return std::make_unique<RowExchange>(comm, std::move(stores), portions, travel, queue);
   }
   std::unique_ptr<DevicePortionSums> makePortionSums(Communicator &comm,
                                                      int32_t portions) override {

@@ -206,10 +206,11 @@ public:
   virtual std::unique_ptr<Communicator> connect(Communicator &host) = 0;
 
   /// Collective calls of these go to `comm`, which outlives them and carries memory of the device
-  /// where it has several ranks.
+  /// where it has several ranks. Of `travel`, requesters deduplicate; owners find rows of equal keys
+  /// once, whatever it says.
   virtual std::unique_ptr<DeviceRowExchange>
-  makeRowExchange(Communicator &comm, std::vector<DeviceExchangedStore> stores,
-                  int32_t portions) = 0;
+  makeRowExchange(Communicator &comm, std::vector<DeviceExchangedStore> stores, int32_t portions,
+                  RowTravel travel) = 0;
   virtual std::unique_ptr<DevicePortionSums> makePortionSums(Communicator &comm,
                                                              int32_t portions) = 0;
 

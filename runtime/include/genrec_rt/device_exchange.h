@@ -17,6 +17,7 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/comm.h"
 #include "genrec_rt/exchange_counts.h"
+#include "genrec_rt/row_travel.h"
 
 #include <cstdint>
 #include <functional>
@@ -41,8 +42,9 @@ struct DeviceRowRequest {
   float *zeros = nullptr;
 };
 
-/// One step after another: begin, layOutKeys and fetch, then for each portion beginPortion,
-/// contribute, endPortion, then collect and getUpdate. Buffers grow and are kept.
+/// One step after another: begin, layOutKeys, ask and bring, then for each portion beginPortion,
+/// contribute, endPortion, then collect and getUpdate. Buffers grow and are kept. Calls up to `ask`
+/// may be made beside the step before, which has an exchange of its own.
 class DeviceRowExchange {
 public:
   virtual ~DeviceRowExchange() = default;
@@ -56,9 +58,11 @@ public:
   /// several times.
   using FindRows =
       std::function<void(int32_t store, const int64_t *keys, int64_t count, float **rows)>;
-  /// Brings the rows of the keys that were written. Waits for the device. Collective: a round of
-  /// counts, one of keys, one of values.
-  virtual void fetch(const FindRows &find) = 0;
+  /// Sends the keys that were written to their owners. Waits for the device. Collective on `on`: a
+  /// round of counts, and one of keys.
+  virtual void ask(Communicator &on) = 0;
+  /// Finds the rows that ranks ask for, and brings their values. Collective on `on`: one round.
+  virtual void bring(Communicator &on, const FindRows &find) = 0;
 
   /// The next portion of this rank computes.
   virtual void beginPortion() = 0;
@@ -98,9 +102,9 @@ public:
   /// Gives lists of `floats` values of the next portion to the sum of `number`.
   virtual void contribute(int32_t number, std::span<const float *const> partial,
                           std::span<const int64_t> floats) = 0;
-  /// Adds up the sums that all portions of this rank have given to. Collective, one round; one more
-  /// where more than two ranks add slices of long ones.
-  virtual void reduce() = 0;
+  /// Adds up the sums that all portions of this rank have given to. Collective on `on`, one round;
+  /// one more where more than two ranks add slices of long ones.
+  virtual void reduce(Communicator &on) = 0;
   /// The totals, after `reduce`: as many lists as were given.
   virtual void collect(int32_t number, std::span<float *const> totals) = 0;
   /// sums[i]: the exact sum of a float per row of rows[i], domains of the host's step, over those

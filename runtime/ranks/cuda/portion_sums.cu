@@ -86,13 +86,13 @@ float *PortionSums::addTree(Sum &sum, std::span<float *const> messages, int32_t 
   return left;
 }
 
-void PortionSums::reduce() {
+void PortionSums::reduce(Communicator &on) {
   for (Sum &sum : sums)
     if (sum.given == own.count && !sum.total)
-      reduce(sum);
+      reduce(on, sum);
 }
 
-void PortionSums::reduce(Sum &sum) {
+void PortionSums::reduce(Communicator &on, Sum &sum) {
   const Slice mine = sliceOf(sum, rank);
   std::vector<float *> messages(ranks);
   int64_t floats = 0;
@@ -118,20 +118,20 @@ void PortionSums::reduce(Sum &sum) {
                           mine.count * 4};
       receivedBytes += receive[other].bytes;
     }
-    comm.exchange(send, receive, onDevice());
+    on.exchange(send, receive, onDevice());
   }
   int32_t root = 0;
   while ((int32_t(1) << root) < portions)
     ++root;
   float *total = addTree(sum, messages, 0, root);
   if (isSliced(sum))
-    gather(sum, total);
+    gather(on, sum, total);
   else
     sum.total = total;
 }
 
 /// All ranks get all slices.
-void PortionSums::gather(Sum &sum, const float *mine) {
+void PortionSums::gather(Communicator &on, Sum &sum, const float *mine) {
   sum.total = sum.gathered.ensure(sum.length, queue);
   const Slice slice = sliceOf(sum, rank);
   copyFloats(sum.total + slice.begin, mine, slice.count, queue);
@@ -145,13 +145,13 @@ void PortionSums::gather(Sum &sum, const float *mine) {
     receive[other] = {sum.total + theirs.begin, theirs.count * 4};
     receivedBytes += receive[other].bytes;
   }
-  comm.exchange(send, receive, onDevice());
+  on.exchange(send, receive, onDevice());
 }
 
 void PortionSums::collect(int32_t number, std::span<float *const> totals) {
   Sum &sum = sums[number];
   if (!sum.total) // it is needed in the stage that gives it
-    reduce(sum);
+    reduce(comm, sum);
   const float *from = sum.total;
   for (size_t list = 0; list < totals.size(); ++list) {
     copyFloats(totals[list], from, sum.floats[list], queue);

@@ -20,7 +20,7 @@ public:
   void begin() override;
   void contribute(int32_t number, std::span<const float *const> partial,
                   std::span<const int64_t> floats) override;
-  void reduce() override;
+  void reduce(Communicator &on) override;
   void collect(int32_t number, std::span<float *const> totals) override;
   void sumExactly(std::span<const genrec_domain *const> rows, std::span<const char> travels,
                   std::span<const float *const> values, std::span<float *const> sums) override;
@@ -52,9 +52,9 @@ private:
 
   bool isSliced(const Sum &sum) const { return ranks > 2 && sum.length > kMostWhole; }
   Slice sliceOf(const Sum &sum, int32_t of) const;
-  void reduce(Sum &sum);
+  void reduce(Communicator &on, Sum &sum);
   float *addTree(Sum &sum, std::span<float *const> messages, int32_t first, int32_t level);
-  void gather(Sum &sum, const float *own);
+  void gather(Communicator &on, Sum &sum, const float *own);
   CommMemory onDevice() const { return {CommMemory::Kind::device, queue}; }
 
   Communicator &comm;

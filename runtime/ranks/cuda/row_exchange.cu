@@ -18,9 +18,11 @@ int64_t aligned(int64_t floats) { return (floats + kAlign - 1) / kAlign * kAlign
 } // namespace
 
 RowExchange::RowExchange(Communicator &comm, std::vector<DeviceExchangedStore> given,
-                         int32_t allPortions, const cudaStream_t &queue)
+                         int32_t allPortions, RowTravel travel, const cudaStream_t &queue)
     : comm(comm), stores(std::move(given)), ranks(comm.getSize()), rank(comm.getRank()),
-      portions(getPortions(allPortions, rank, ranks)), queue(queue) {
+      portions(getPortions(allPortions, rank, ranks)), queue(queue),
+      valueMessages("exchange.values", travel.bf16Values),
+      sumMessages("exchange.sums", travel.bf16Sums) {
   for (int32_t other = 0; other < ranks; ++other)
     covers.push_back(getNodes(getPortions(allPortions, other, ranks)));
   for (const DeviceExchangedStore &store : stores)
@@ -114,7 +116,7 @@ void RowExchange::numberKeys() {
 }
 
 /// What this rank asks others for, and they this one.
-void RowExchange::countKeys() {
+void RowExchange::countKeys(Communicator &on) {
   const auto cellCount = static_cast<size_t>(cell(ranks, 0));
   GENREC_CUDA_CHECK(cudaMemcpyAsync(firstsOnHost, cellFirsts.data(),
                                     (cellCount + 1) * sizeof(int64_t), cudaMemcpyDeviceToHost,
@@ -134,7 +136,7 @@ void RowExchange::countKeys() {
       send[other] = {asks.data() + cell(other, 0), bytes};
       receive[other] = {served.data() + cell(other, 0), bytes};
     }
-    comm.exchange(send, receive);
+    on.exchange(send, receive);
   }
 }
 
@@ -173,7 +175,7 @@ void RowExchange::layOutMessages() {
            widest};
 }
 
-void RowExchange::exchangeKeys() {
+void RowExchange::exchangeKeys(Communicator &on) {
   wantedInOrder = groupedKeys.data();
   if (ranks == 1)
     return;
@@ -191,7 +193,7 @@ void RowExchange::exchangeKeys() {
     receive[other] = {keysIn + before, (from.back() - before) * 8};
     traffic.idBytes += other == rank ? 0 : receive[other].bytes;
   }
-  comm.exchange(send, receive, onDevice());
+  on.exchange(send, receive, onDevice());
   wantedInOrder = wantedKeys.ensure(roomFor(wanted.back()), queue);
   reorderKeys(keysIn, tables.add(from, queue), tables.add(to, queue), cell(ranks, 0), wanted.back(),
               wantedKeys.data(), queue);
@@ -211,10 +213,9 @@ void RowExchange::findWanted(const FindRows &find) {
 }
 
 /// This rank's own rows go where they are read.
-void RowExchange::exchangeValues() {
+void RowExchange::exchangeValues(Communicator &on) {
   values.ensure(roomFor(valueBegins.back()), queue);
-  std::vector<SendPart> send(ranks);
-  std::vector<ReceivePart> receive(ranks);
+  std::vector<FloatPart> send(ranks), receive(ranks);
   int64_t floats = 0;
   for (int32_t other = 0; other < ranks; ++other)
     floats += other == rank ? 0 : serving[other].valueFloats;
@@ -230,13 +231,12 @@ void RowExchange::exchangeValues() {
                         queue);
     if (isOwn)
       continue;
-    send[other] = {message, serving[other].valueFloats * 4};
-    receive[other] = {values.data() + valueBegins[other], asked[other].valueFloats * 4};
-    traffic.rowBytes += receive[other].bytes;
+    send[other] = {message, serving[other].valueFloats};
+    receive[other] = {values.data() + valueBegins[other], asked[other].valueFloats};
     message += serving[other].valueFloats;
   }
   if (ranks > 1)
-    comm.exchange(send, receive, onDevice());
+    traffic.rowBytes += valueMessages.exchange(on, send, receive, queue);
 }
 
 void RowExchange::giveAllAddresses() {
@@ -248,13 +248,16 @@ void RowExchange::giveAllAddresses() {
   }
 }
 
-void RowExchange::fetch(const FindRows &find) {
+void RowExchange::ask(Communicator &on) {
   numberKeys();
-  countKeys();
+  countKeys(on);
   layOutMessages();
-  exchangeKeys();
+  exchangeKeys(on);
+}
+
+void RowExchange::bring(Communicator &on, const FindRows &find) {
   findWanted(find);
-  exchangeValues();
+  exchangeValues(on);
   giveAllAddresses();
 }
 
@@ -303,10 +306,12 @@ void RowExchange::endPortion() {
 
 /// Sends node `number` of this rank, where it has so many, and gets those of others.
 void RowExchange::exchangeNode(size_t number) {
-  std::vector<SendPart> send(ranks);
-  std::vector<ReceivePart> receive(ranks);
+  std::vector<FloatPart> send(ranks), receive(ranks);
   int64_t floats = 0;
   auto comesFrom = [&](int32_t other) { return other != rank && number < covers[other].size(); };
+  auto partOf = [](float *data, const MessageLayout &layout) {
+    return FloatPart{data, layout.valueFloats, layout.floats - layout.valueFloats};
+  };
   for (int32_t other = 0; other < ranks; ++other)
     floats += comesFrom(other) ? serving[other].floats : 0;
   if (received.size() == number)
@@ -314,18 +319,17 @@ void RowExchange::exchangeNode(size_t number) {
   float *to = ranks > 1 ? received[number].ensure(roomFor(floats), queue) : nullptr;
   for (int32_t other = 0; other < ranks; ++other) {
     if (other != rank && number < nodes.size())
-      send[other] = {nodes[number].sums + valueBegins[other], asked[other].floats * 4};
+      send[other] = partOf(nodes[number].sums + valueBegins[other], asked[other]);
     if (comesFrom(other)) {
       leafMessages[other].push_back(to);
-      receive[other] = {to, serving[other].floats * 4};
+      receive[other] = partOf(to, serving[other]);
       to += serving[other].floats;
-      traffic.gradientBytes += receive[other].bytes;
     }
   }
   if (number < nodes.size())
     leafMessages[rank].push_back(nodes[number].sums + valueBegins[rank]);
   if (ranks > 1)
-    comm.exchange(send, receive, onDevice());
+    traffic.gradientBytes += sumMessages.exchange(comm, send, receive, queue);
 }
 
 /// Numbers the distinct rows that ranks ask for.

@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_RANKS_CUDA_ROW_EXCHANGE_H
 #define GENREC_RT_RANKS_CUDA_ROW_EXCHANGE_H
 
+#include "float_messages.h"
 #include "genrec_rt/device_exchange.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 #include "genrec_rt/kernels/cuda/unique.h"
@@ -21,12 +22,13 @@ class RowExchange final : public DeviceRowExchange {
 public:
   /// `queue` is where the stream of the queue in use is.
   RowExchange(Communicator &comm, std::vector<DeviceExchangedStore> stores, int32_t portions,
-              const cudaStream_t &queue);
+              RowTravel travel, const cudaStream_t &queue);
   ~RowExchange() override;
 
   void begin() override;
   int64_t *layOutKeys(std::span<const DeviceRowRequest> requests) override;
-  void fetch(const FindRows &find) override;
+  void ask(Communicator &on) override;
+  void bring(Communicator &on, const FindRows &find) override;
   void beginPortion() override;
   void contribute(int32_t store, const genrec_domain *touched, int64_t capacity, float *const *rows,
                   const float *sums) override;
@@ -52,11 +54,11 @@ private:
   int64_t cell(int32_t of, int64_t store) const { return of * storeCount() + store; }
   MessageLayout layOut(const int64_t *counts) const;
   void numberKeys();
-  void countKeys();
+  void countKeys(Communicator &on);
   void layOutMessages();
-  void exchangeKeys();
+  void exchangeKeys(Communicator &on);
   void findWanted(const FindRows &find);
-  void exchangeValues();
+  void exchangeValues(Communicator &on);
   void giveAllAddresses();
   float *takeNode();
   void exchangeNode(size_t number);
@@ -72,6 +74,7 @@ private:
   std::vector<std::vector<PortionNode>> covers; ///< by rank: the nodes that it sends
   int64_t widest = 1;
   ExchangeCounts traffic;
+  FloatMessages valueMessages, sumMessages;
   StepTables tables{"exchange.tables"};
 
   // What this rank asks for.

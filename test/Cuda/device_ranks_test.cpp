@@ -1,0 +1,169 @@
+//===- device_ranks_test.cpp - A session's steps on ranks with devices ----===//
+//
+// Ranks are threads with an emulated device each. Neither their number nor what overlaps changes a
+// bit, and both agree with a loop of the host. planted_defects.py leaves out what orders queues and
+// exchanges.
+//
+//===----------------------------------------------------------------------===//
+
+#include "rank_model.h"
+
+#include "simt.h"
+
+#include "genrec_rt/cuda/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+constexpr int64_t kIds = 40;
+constexpr int32_t kPortions = 4;
+
+/// What all ranks have in the end.
+struct Result {
+  std::vector<double> losses;
+  std::vector<float> weight;
+  std::map<int64_t, std::vector<float>> rows;
+  int64_t ahead = 0; ///< steps that were dispatched beside another
+  bool operator==(const Result &other) const {
+    return losses == other.losses && weight == other.weight && rows == other.rows;
+  }
+};
+
+/// Rows [n p / S, n (p + 1) / S) of a batch.
+Samples portionOf(const Samples &batch, int32_t portion) {
+  const auto count = static_cast<int64_t>(batch.ids.size());
+  const int64_t first = count * portion / kPortions, last = count * (portion + 1) / kPortions;
+  return {{batch.ids.begin() + first, batch.ids.begin() + last},
+          {batch.labels.begin() + first, batch.labels.begin() + last}};
+}
+
+class PortionSource : public BatchSource {
+public:
+  PortionSource(const std::vector<Samples> &samples, PortionRange own) {
+    for (const Samples &each : samples)
+      for (int32_t portion = own.first; portion < own.first + own.count; ++portion)
+        batches.push_back(batchOf(portionOf(each, portion)));
+  }
+  bool next(Batch &batch) override {
+    if (at == batches.size())
+      return false;
+    std::swap(batch, batches[at++]);
+    return true;
+  }
+
+private:
+  std::vector<Batch> batches;
+  size_t at = 0;
+};
+
+class DeviceRanks : public testing::TestWithParam<uint64_t> {
+protected:
+  void TearDown() override {
+    EXPECT_EQ(simt::errorMessage(), "");
+    simt::clearError();
+    simt::options() = {};
+  }
+
+  /// Trains on so many ranks. With `again`, the run ends a batch early, and then comes that one.
+  Result train(int32_t ranks, Overlap overlap, const std::vector<Samples> &batches,
+               const std::vector<Samples> &again = {}) {
+    simt::options() = {.seed = GetParam() + simt::defaultSeed() - 1, .devices = ranks};
+    Result result;
+    std::mutex mutex;
+    runThreadRanks(ranks, [&](Communicator &comm) {
+      GENREC_CUDA_CHECK(cudaSetDevice(comm.getRank()));
+      SessionOptions options;
+      options.threads = 1;
+      options.comm = &comm;
+      options.portions = kPortions;
+      options.overlap = overlap;
+      Session session(rankModel(), options);
+      std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
+      std::vector<double> losses;
+      auto run = [&](const std::vector<Samples> &of, uint64_t last) {
+        PortionSource source(of, getPortions(kPortions, comm.getRank(), ranks));
+        session.run(
+            Mode::train, source,
+            [&](const StepReport &report) {
+              losses.push_back(*report.loss);
+              return report.step < last;
+            },
+            [](uint64_t) { return false; });
+      };
+      run(batches, again.empty() ? batches.size() + 1 : batches.size() - 1);
+      if (!again.empty())
+        run(again, UINT64_MAX);
+      const std::lock_guard lock(mutex);
+      if (comm.getRank() > 0)
+        EXPECT_EQ(losses, result.losses.empty() ? losses : result.losses);
+      result.losses = losses;
+      result.ahead = session.deviceUse()->dispatchedAhead;
+      ParameterView weight = session.parameter(0);
+      result.weight.assign(weight.value.begin(), weight.value.end());
+      TableView table = session.table(0);
+      const std::vector<int64_t> ids = table.ids(0, table.size());
+      std::vector<float> values(ids.size() * kDim);
+      table.rows(0, table.size()).read(0, kDim, values.data());
+      for (size_t i = 0; i < ids.size(); ++i)
+        EXPECT_TRUE(result.rows
+                        .emplace(ids[i], std::vector<float>(values.begin() + i * kDim,
+                                                            values.begin() + (i + 1) * kDim))
+                        .second)
+            << "id " << ids[i] << " has two owners";
+    });
+    return result;
+  }
+
+  static std::vector<Samples> draw(int64_t count, int64_t rows, int64_t ids = kIds) {
+    std::vector<Samples> batches;
+    for (int64_t i = 0; i < count; ++i)
+      batches.push_back(drawSamples(static_cast<uint64_t>(i) + 1, rows + i % 3, ids));
+    return batches;
+  }
+
+  const std::vector<float> start = {0.5F, -0.25F, 0.125F, 1};
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, DeviceRanks, testing::Range<uint64_t>(1, 4));
+
+TEST_P(DeviceRanks, HaveTheBitsOfOne) {
+  const std::vector<Samples> batches = draw(6, 30);
+  const Result alone = train(1, Overlap::none, batches);
+  const Trained expected = trainOnHost(batches, start, kIds);
+  ASSERT_EQ(alone.losses.size(), expected.losses.size());
+  for (size_t i = 0; i < alone.losses.size(); ++i)
+    EXPECT_NEAR(alone.losses[i], expected.losses[i], 1e-5);
+  for (const auto &[id, row] : alone.rows)
+    EXPECT_THAT(row, testing::Pointwise(testing::FloatNear(1e-4F), expected.rows[id]));
+  for (int32_t ranks : {2, 3})
+    for (Overlap overlap : {Overlap::none, Overlap::keys}) {
+      const Result several = train(ranks, overlap, batches);
+      EXPECT_EQ(several, alone) << ranks << " ranks";
+      EXPECT_EQ(several.ahead > 0, overlap == Overlap::keys);
+    }
+}
+
+/// Tables, messages and nodes grow from step to step.
+TEST_P(DeviceRanks, GrowBesideTheStepBefore) {
+  std::vector<Samples> batches;
+  for (int64_t i = 0; i < 5; ++i)
+    batches.push_back(drawSamples(static_cast<uint64_t>(i) + 1, 40 << i, 100'000));
+  EXPECT_EQ(train(2, Overlap::keys, batches), train(1, Overlap::none, batches));
+}
+
+/// What was dispatched of the next step changes nothing.
+TEST_P(DeviceRanks, MayEndWhileTheNextOneIsDispatched) {
+  const std::vector<Samples> batches = draw(4, 30);
+  std::vector<Samples> seen(batches.begin(), batches.begin() + 3);
+  seen.push_back(batches.front());
+  EXPECT_EQ(train(2, Overlap::keys, batches, {batches.front()}), train(1, Overlap::none, seen));
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test

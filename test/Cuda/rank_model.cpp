@@ -1,0 +1,122 @@
+//===- rank_model.cpp - A model for devices of several ranks --------------===//
+
+#include "rank_model.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+
+namespace genrec::rt::cuda::test {
+
+namespace {
+
+enum Domain { sample, touched, owned };
+enum Buffer { handles, gradients, loss, touchedRows, segments, weightGradient, rate, total };
+
+template <class T> T *at(genrec_step *step, Buffer buffer) {
+  return static_cast<T *>(step->buffers[buffer]);
+}
+
+/// loss[0] = sum of squares, loss[1] = rows; gradients of rows and of the weight.
+__global__ void forwardKernel(const genrec_step *step, float *const *rows, const float *labels,
+                              const float *weight, float *loss, float *gradients, float *dWeight) {
+  const int64_t count = step->domains[sample].count;
+  loss[0] = 0;
+  loss[1] = static_cast<float>(count);
+  for (int64_t d = 0; d < kDim; ++d)
+    dWeight[d] = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    float logit = 0;
+    for (int64_t d = 0; d < kDim; ++d)
+      logit += weight[d] * rows[i][d];
+    const float off = logit - labels[i];
+    loss[0] += off * off;
+    for (int64_t d = 0; d < kDim; ++d) {
+      gradients[i * kDim + d] = 2 * off * weight[d];
+      dWeight[d] += 2 * off * rows[i][d];
+    }
+  }
+}
+
+__global__ void updateKernel(const genrec_step *step, float *const *rows, const float *sums,
+                             const float *rate, float *weight, const float *dWeight) {
+  for (int64_t n = 0; n < step->domains[owned].count; ++n)
+    for (int64_t d = 0; d < kDim; ++d)
+      rows[n][d] -= *rate * sums[n * kDim + d];
+  for (int64_t d = 0; d < kDim; ++d)
+    weight[d] -= *rate * dWeight[d];
+}
+
+void dispatch(genrec_step *step) {
+  genrec_rt_table_rows(step, 0, &step->domains[sample],
+                       static_cast<const int64_t *>(step->columns[0].values), nullptr,
+                       at<float *>(step, handles));
+}
+
+void compute(genrec_step *step) {
+  genrec_domain *samples = &step->domains[sample], *distinct = &step->domains[touched];
+  GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), forwardKernel, step->device,
+                     at<float *>(step, handles),
+                     static_cast<const float *>(step->columns[1].values), step->parameters[0].value,
+                     at<float>(step, loss), at<float>(step, gradients),
+                     at<float>(step, weightGradient));
+  genrec_rt_report_device_loss(step, 0, at<float>(step, loss), at<float>(step, loss) + 1);
+  const genrec_domain *domains[] = {samples};
+  float *const *lists[] = {at<float *>(step, handles)};
+  const float *from[] = {at<float>(step, gradients)},
+              *partial[] = {at<float>(step, weightGradient)};
+  const int64_t strides[] = {kDim}, *parents[] = {nullptr}, floats[] = {kDim};
+  const int32_t parameters[] = {0};
+  genrec_rt_contribute(step, 0, 1, partial, floats, parameters);
+  genrec_rt_unique_rows(step, 0, 1, domains, lists, from, strides, parents, kDim, 1, distinct,
+                        at<float *>(step, touchedRows), at<void>(step, segments));
+  genrec_rt_contribute_segments(step, 0, distinct, at<float *>(step, touchedRows),
+                                at<void>(step, segments), 1, from, strides, kDim);
+}
+
+void update(genrec_step *step) {
+  genrec_rt_collect_rows(step, 0, &step->domains[touched], &step->domains[owned]);
+  const genrec_collected_rows *rows = genrec_rt_collected_rows(step, 0);
+  const float *partial[] = {at<float>(step, weightGradient)};
+  float *sums[] = {at<float>(step, total)};
+  const int64_t floats[] = {kDim};
+  genrec_rt_collect(step, 0, 1, partial, floats, sums);
+  genrec_rt_store_step_value(step, 0, kRate, at<float>(step, rate));
+  GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), updateKernel, step->device,
+                     rows->rows, rows->sums, at<float>(step, rate), step->parameters[0].value,
+                     at<float>(step, total));
+}
+
+int64_t ofSamples(const int64_t *capacities, const int64_t *) { return capacities[sample]; }
+
+const genrec_domain_desc domains[] = {
+    {"sample", GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0, 0, 0},
+    {"touched", GENREC_DOMAIN_STEP, -1, nullptr, nullptr, ofSamples, 0, 0, 0},
+    {"owned", GENREC_DOMAIN_STEP, -1, nullptr, nullptr, ofSamples, 0, 0, 1}};
+const genrec_buffer_desc buffers[] = {
+    {sample, 8, 0, 0, 3, "handles"},
+    {sample, 4 * kDim, 0, 1, 3, "gradients"},
+    {-1, 0, 8, 1, 3, "loss"},
+    {touched, 8, 0, 2, 3, "touched"},
+    {sample, GENREC_SEGMENT_BYTES_PER_ROW, GENREC_SEGMENT_BYTES, 2, 3, "segments"},
+    {-1, 0, 4 * kDim, 1, 3, "weight_gradient"},
+    {-1, 0, 4, 4, 5, "rate"},
+    {-1, 0, 4 * kDim, 4, 5, "total"}};
+const int32_t read[] = {sample}, columns[] = {0, 1};
+const genrec_program_desc program = {
+    "train", GENREC_MODE_TRAIN, read,     1,       columns, 2,       buffers, 8, 1,
+    4,       nullptr,           dispatch, compute, update,  nullptr, nullptr};
+
+} // namespace
+
+const genrec_model_desc &rankModel() {
+  static const genrec_model_desc model = [] {
+    genrec_model_desc described = deviceModel();
+    described.domains = domains;
+    described.domain_count = 3;
+    described.programs = &program;
+    return described;
+  }();
+  return model;
+}
+
+} // namespace genrec::rt::cuda::test
