@@ -30,16 +30,16 @@ void multiplyOnCpu(int64_t m, int64_t k, int64_t n, const float *x, int64_t ldX,
                          /*accumulate=*/false, scratch.data());
 }
 
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16>
 void crossAttentionOnCpu(const CrossAttentionCase &of, const CrossAttentionResults &to) {
   kernels::CrossAttentionArgs args;
   args.queries = of.queries, args.keys = of.keys;
   args.q = of.q, args.ldQ = of.ldQ, args.k = of.k, args.ldK = of.ldK;
   args.v = of.v, args.ldV = of.ldV, args.scale = of.scale;
   Scratch scratch(kernels::crossAttentionScratchBytes(of.keys, 1));
-  kernels::crossAttentionForward<Heads, Qk, V>(nullptr, args, to.out, scratch.data());
-  kernels::crossAttentionBackward<Heads, Qk, V>(nullptr, args, of.dOut, of.ldDOut, to.dQ, to.dK,
-                                                to.dV, scratch.data());
+  kernels::crossAttentionForward<Heads, Qk, V, Bf16>(nullptr, args, to.out, scratch.data());
+  kernels::crossAttentionBackward<Heads, Qk, V, Bf16>(nullptr, args, of.dOut, of.ldDOut, to.dQ,
+                                                      to.dK, to.dV, scratch.data());
 }
 
 template <int D, int N> void distinctLinearOnCpu(const DistinctCase &of, const DistinctResults &to) {
@@ -55,8 +55,10 @@ template <int D, int N> void distinctLinearOnCpu(const DistinctCase &of, const D
 }
 
 #define GENREC_CROSS_ATTENTION(Heads, Qk, V)                                                       \
-  template void crossAttentionOnCpu<Heads, Qk, V>(const CrossAttentionCase &,                      \
-                                                  const CrossAttentionResults &);
+  template void crossAttentionOnCpu<Heads, Qk, V, false>(const CrossAttentionCase &,               \
+                                                         const CrossAttentionResults &);           \
+  template void crossAttentionOnCpu<Heads, Qk, V, true>(const CrossAttentionCase &,                \
+                                                        const CrossAttentionResults &);
 GENREC_CROSS_ATTENTION(2, 18, 12)
 GENREC_CROSS_ATTENTION(1, 50, 50)
 GENREC_CROSS_ATTENTION(3, 1, 40)

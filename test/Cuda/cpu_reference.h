@@ -37,7 +37,8 @@ struct CrossAttentionCase {
 struct CrossAttentionResults {
   float *out, *dQ, *dK, *dV;
 };
-template <int Heads, int Qk, int V>
+/// Bf16: its factors are rounded.
+template <int Heads, int Qk, int V, bool Bf16>
 void crossAttentionOnCpu(const CrossAttentionCase &of, const CrossAttentionResults &to);
 
 /// Products per distinct row and their gradients: `found` is what findDistinct left, `columns` where

@@ -61,10 +61,6 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
   auto step = dyn_cast<StepOpInterface>(op);
   if (!step)
     return op->emitOpError("has no lowering to a call of the runtime");
-  if (!hasProductForm(op, stage.target.kind))
-    return op->emitOpError(
-        "rounds factors to bfloat16, which has no CUDA form yet; compile without "
-        "--mixed-precision and gr.autocast");
   enterOp(op, stage);
   // Views and declarations have no code of their own.
   if (isView(op) || isDeclaration(op))

@@ -199,18 +199,10 @@ const Callee *genrec::lookupCallee(StringRef name, MLIRContext *context) {
   return nullptr;
 }
 
-bool genrec::hasProductForm(Operation *op, TargetKind target) {
-  auto product = dyn_cast<ProductOpInterface>(op);
-  return target == TargetKind::cpu || !product || !product.getBf16();
-}
-
 std::vector<std::string> genrec::listMissingForms(ModuleOp module, TargetKind target) {
   std::set<std::string> missing;
-  module.walk([&](Operation *op) {
-    if (!hasProductForm(op, target))
-      missing.insert("products of bfloat16");
-    auto call = dyn_cast<emitc::CallOpaqueOp>(op);
-    const Callee *callee = call ? lookupCallee(call.getCallee(), op->getContext()) : nullptr;
+  module.walk([&](emitc::CallOpaqueOp call) {
+    const Callee *callee = lookupCallee(call.getCallee(), module.getContext());
     if (callee && callee->getHeader(target).empty())
       missing.insert(callee->name.str());
   });

@@ -8,6 +8,7 @@
 #include "genrec_rt/kernels/cuda/distinct.h"
 
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/order.h"
 #include "genrec_rt/kernels/cuda/product_tile.h"
 #include "genrec_rt/scratch_sizes.h"
@@ -99,11 +100,11 @@ __global__ void __launch_bounds__(kThreads) multiplyValues(const Group g, float 
               *weight = g.p.weight + g.columns[blockIdx.z] * g.p.n;
   const auto left = [&](int place, int64_t step) {
     const int64_t row = firstRow + place;
-    return row < own.size ? values[row * g.p.ldValues + step] : 0.0f;
+    return row < own.size ? factor(g.p.bf16, values[row * g.p.ldValues + step]) : 0.0f;
   };
   const auto right = [&](int place, int64_t step) {
     const int64_t column = firstColumn + place;
-    return column < g.p.n ? weight[step * g.p.n + column] : 0.0f;
+    return column < g.p.n ? factor(g.p.bf16, weight[step * g.p.n + column]) : 0.0f;
   };
   ProductTile tile;
   tile.add<false, true>(0, g.p.d, left, right);
@@ -176,11 +177,11 @@ __global__ void __launch_bounds__(kThreads)
   const float *weight = g.p.weight + g.columns[blockIdx.z] * g.p.n;
   const auto left = [&](int place, int64_t step) {
     const int64_t row = firstRow + place;
-    return row < own.size ? sums[(own.begin + row) * g.p.n + step] : 0.0f;
+    return row < own.size ? factor(g.p.bf16, sums[(own.begin + row) * g.p.n + step]) : 0.0f;
   };
   const auto right = [&](int place, int64_t step) {
     const int64_t column = firstColumn + place;
-    return column < g.p.d ? weight[column * g.p.n + step] : 0.0f;
+    return column < g.p.d ? factor(g.p.bf16, weight[column * g.p.n + step]) : 0.0f;
   };
   ProductTile tile;
   tile.add<false, false>(0, g.p.n, left, right);
@@ -205,10 +206,10 @@ __global__ void __launch_bounds__(kThreads)
   const int rows = static_cast<int>(min(g.p.d - firstRow, int64_t(kProductTile))),
             columns = static_cast<int>(min(g.p.n - firstColumn, int64_t(kProductTile)));
   const auto left = [&](int place, int64_t step) {
-    return place < rows ? values[step * g.p.ldValues + place] : 0.0f;
+    return place < rows ? factor(g.p.bf16, values[step * g.p.ldValues + place]) : 0.0f;
   };
   const auto right = [&](int place, int64_t step) {
-    return place < columns ? added[step * g.p.n + place] : 0.0f;
+    return place < columns ? factor(g.p.bf16, added[step * g.p.n + place]) : 0.0f;
   };
   ProductTile tile;
   tile.add<true, true>(0, end - begin, left, right);

@@ -7,6 +7,7 @@
 #include "genrec_rt/kernels/cuda/linear_products.h"
 
 #include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/shared/math.h"
 
@@ -58,15 +59,16 @@ __global__ void __launch_bounds__(kThreads) multiplyTiles(const LinearProduct p)
       const int depth = static_cast<int>(min(p.k - base, static_cast<int64_t>(kDepth)));
       for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
         const int k = i % kDepth, r = i / kDepth;
-        left[k][r] = first + r < rows && k < depth ? p.x[(first + r) * p.ldX + base + k] : 0.0f;
+        const bool isThere = first + r < rows && k < depth;
+        left[k][r] = isThere ? factor(p.bf16, p.x[(first + r) * p.ldX + base + k]) : 0.0f;
       }
       for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
         const int k = p.transposed ? i % kDepth : i / kTile;
         const int c = p.transposed ? i / kDepth : i % kTile;
         const int64_t column = columns + c, at = base + k;
         const bool isThere = k < depth && column < p.n;
-        right[k][c] =
-            isThere ? p.weight[p.transposed ? column * p.k + at : at * p.n + column] : 0.0f;
+        const int64_t place = p.transposed ? column * p.k + at : at * p.n + column;
+        right[k][c] = isThere ? factor(p.bf16, p.weight[place]) : 0.0f;
       }
       __syncthreads();
       addSlices(left, right, depth, sums);
@@ -117,10 +119,10 @@ __global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction 
     for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
       const int r = i / kTile, column = i % kTile;
       const bool isRow = r < depth;
-      left[r][column] =
-          isRow && firstK + column < c.k ? c.x[(base + r) * c.ldX + firstK + column] : 0.0f;
-      right[r][column] =
-          isRow && firstN + column < c.n ? c.y[(base + r) * c.ldY + firstN + column] : 0.0f;
+      const int64_t atX = (base + r) * c.ldX + firstK + column,
+                    atY = (base + r) * c.ldY + firstN + column;
+      left[r][column] = isRow && firstK + column < c.k ? factor(c.bf16, c.x[atX]) : 0.0f;
+      right[r][column] = isRow && firstN + column < c.n ? factor(c.bf16, c.y[atY]) : 0.0f;
     }
     __syncthreads();
     addSlices(left, right, depth, sums);

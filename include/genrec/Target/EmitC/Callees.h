@@ -54,12 +54,8 @@ llvm::ArrayRef<Callee> getCallees();
 /// The entry of `name`, of the runtime or of a plugin; null when it is on no list.
 const Callee *lookupCallee(llvm::StringRef name, mlir::MLIRContext *context);
 
-/// Whether there is code for `target` of the op, where it is a product: devices have none of factors
-/// rounded to bfloat16.
-bool hasProductForm(mlir::Operation *op, TargetKind target);
-
 /// What `module`, on its way to EmitC or there, has that there is no code for `target` of: names of
-/// callees, products of bfloat16. Sorted.
+/// callees. Sorted.
 std::vector<std::string> listMissingForms(mlir::ModuleOp module, TargetKind target);
 
 /// Fails if emitted code calls a function that is not in the list. Adds the includes of the called

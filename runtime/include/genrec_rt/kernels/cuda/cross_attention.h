@@ -7,7 +7,9 @@
 // pair is in memory; backward keeps three floats per query and head. Without tensor cores.
 //
 // A sum over n rows is in their order, a rescaling each 32: within (n + Qk + V + 8) * 2^-23
-// of the sum of the terms' magnitudes, and the same bits in every run.
+// of the sum of the terms' magnitudes, and the same bits in every run. With Bf16 q, k, v, dOut, the
+// weights and the gradients of scores are rounded to bfloat16 where they are multiplied, forward's
+// weights before they are rescaled: 2^-8 of a weight between this and the CPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +18,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/shared/math.h"
 
 namespace genrec::rt::cuda {
@@ -70,7 +73,7 @@ struct RowTile {
 
 /// The product of `vector`, in shared memory, with this lane's one of `count` rows; 0 for lanes
 /// without one.
-template <int Size>
+template <int Size, bool Bf16>
 __device__ float dotRows(RowTile &tile, const float *vector, const float *rows, int64_t ld,
                          int count) {
   float sum = 0;
@@ -78,7 +81,7 @@ __device__ float dotRows(RowTile &tile, const float *vector, const float *rows, 
     const int column = base + laneOf();
 #pragma unroll 8
     for (int row = 0; row < kWarp; ++row)
-      tile.values[row][laneOf()] = row < count && column < Size ? rows[row * ld + column] : 0.0f;
+      tile.values[row][laneOf()] = row < count && column < Size ? factor<Bf16>(rows[row * ld + column]) : 0.0f;
     __syncwarp();
     for (int c = 0; c < kWarp && base + c < Size; ++c)
       sum = fmaf(tile.values[laneOf()][c], vector[base + c], sum);
@@ -88,34 +91,34 @@ __device__ float dotRows(RowTile &tile, const float *vector, const float *rows, 
 }
 
 /// The columns of a sum of rows that a lane has: every 32nd.
-template <int Size> struct Columns {
+template <int Size, bool Bf16> struct Columns {
   static constexpr int kEach = (Size + kWarp - 1) / kWarp;
   float sums[kEach] = {};
 
-  __device__ void scale(float factor) {
+  __device__ void scale(float by) {
     for (int c = 0; c < kEach; ++c)
-      sums[c] *= factor;
+      sums[c] *= by;
   }
   /// += the `count` rows, each times the `weight` of its lane.
   __device__ void add(float weight, const float *rows, int64_t ld, int count) {
     for (int row = 0; row < count; ++row) {
-      const float factor = __shfl_sync(kAllLanes, weight, row);
+      const float each = __shfl_sync(kAllLanes, weight, row);
       for (int c = 0; c < kEach; ++c)
         if (laneOf() + c * kWarp < Size)
-          sums[c] = fmaf(factor, rows[row * ld + laneOf() + c * kWarp], sums[c]);
+          sums[c] = fmaf(each, factor<Bf16>(rows[row * ld + laneOf() + c * kWarp]), sums[c]);
     }
   }
-  __device__ void store(float *to, float factor) const {
+  __device__ void store(float *to, float times) const {
     for (int c = 0; c < kEach; ++c)
       if (laneOf() + c * kWarp < Size)
-        to[laneOf() + c * kWarp] = sums[c] * factor;
+        to[laneOf() + c * kWarp] = sums[c] * times;
   }
 };
 
 /// What dotRows reads, which waits for all lanes before it does.
-template <int Size> __device__ void loadVector(float *to, const float *from) {
+template <int Size, bool Bf16> __device__ void loadVector(float *to, const float *from) {
   for (int e = laneOf(); e < Size; e += kWarp)
-    to[e] = from[e];
+    to[e] = factor<Bf16>(from[e]);
 }
 
 /// The greatest score of a query so far and the sum of exp(score - greatest).
@@ -153,24 +156,24 @@ template <class Body> __device__ void forTiles(int64_t begin, int64_t end, const
     body(first, static_cast<int>(min(end - first, static_cast<int64_t>(kWarp))));
 }
 
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16>
 __global__ void __launch_bounds__(kThreads, 8) forward(CrossAttention a, float *out) {
   __shared__ RowTile tiles[kWarps];
   __shared__ float queries[kWarps][Qk];
   RowTile &tile = tiles[warpOf()];
   float *query = queries[warpOf()];
   forEachRowAndHead<Heads>(a.queries, a.queryCapacity, [&](int64_t row, int head, bool exists) {
-    Columns<V> attended;
+    Columns<V, Bf16> attended;
     Softmax softmax;
     if (exists) {
       const int64_t list = listOfQuery(a, row);
-      loadVector<Qk>(query, a.q + row * a.ldQ + head * Qk);
+      loadVector<Qk, Bf16>(query, a.q + row * a.ldQ + head * Qk);
       forTiles(a.keys->offsets[list], a.keys->offsets[list + 1], [&](int64_t key, int count) {
-        const float dot = dotRows<Qk>(tile, query, a.k + key * a.ldK + head * Qk, a.ldK, count);
+        const float dot = dotRows<Qk, Bf16>(tile, query, a.k + key * a.ldK + head * Qk, a.ldK, count);
         float rescale;
         const float weight = softmax.add(a.scale * dot, laneOf() < count, rescale);
         attended.scale(rescale);
-        attended.add(weight, a.v + key * a.ldV + head * V, a.ldV, count);
+        attended.add(factor<Bf16>(weight), a.v + key * a.ldV + head * V, a.ldV, count);
       });
       __syncwarp(); // the next query is written there
     }
@@ -178,7 +181,7 @@ __global__ void __launch_bounds__(kThreads, 8) forward(CrossAttention a, float *
   });
 }
 
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16>
 __global__ void __launch_bounds__(kThreads, 8)
     backwardQueries(CrossAttention a, CrossAttentionGradients g, QueryStats *stats) {
   __shared__ RowTile tiles[kWarps];
@@ -186,15 +189,15 @@ __global__ void __launch_bounds__(kThreads, 8)
   RowTile &tile = tiles[warpOf()];
   float *query = queries[warpOf()], *gradient = gradients[warpOf()];
   forEachRowAndHead<Heads>(a.queries, a.queryCapacity, [&](int64_t row, int head, bool exists) {
-    Columns<Qk> dQuery;
+    Columns<Qk, Bf16> dQuery;
     if (exists) {
       const int64_t list = listOfQuery(a, row), begin = a.keys->offsets[list],
                     end = a.keys->offsets[list + 1];
-      loadVector<Qk>(query, a.q + row * a.ldQ + head * Qk);
-      loadVector<V>(gradient, g.dOut + row * g.ldDOut + head * V);
+      loadVector<Qk, Bf16>(query, a.q + row * a.ldQ + head * Qk);
+      loadVector<V, Bf16>(gradient, g.dOut + row * g.ldDOut + head * V);
       auto dots = [&](int64_t key, int count, float &score) {
-        score = a.scale * dotRows<Qk>(tile, query, a.k + key * a.ldK + head * Qk, a.ldK, count);
-        return dotRows<V>(tile, gradient, a.v + key * a.ldV + head * V, a.ldV, count);
+        score = a.scale * dotRows<Qk, Bf16>(tile, query, a.k + key * a.ldK + head * Qk, a.ldK, count);
+        return dotRows<V, Bf16>(tile, gradient, a.v + key * a.ldV + head * V, a.ldV, count);
       };
       Softmax softmax;
       float mean = 0;
@@ -212,7 +215,8 @@ __global__ void __launch_bounds__(kThreads, 8)
             laneOf() < count
                 ? kernels::detail::expNegative(score - softmax.greatest) / softmax.total
                 : 0.0f;
-        dQuery.add(weight * (dot - mean) * a.scale, a.k + key * a.ldK + head * Qk, a.ldK, count);
+        dQuery.add(factor<Bf16>(weight * (dot - mean)) * a.scale, a.k + key * a.ldK + head * Qk,
+                   a.ldK, count);
       });
       if (laneOf() == 0)
         stats[row * Heads + head] = {softmax.greatest, softmax.total, mean};
@@ -222,7 +226,7 @@ __global__ void __launch_bounds__(kThreads, 8)
   });
 }
 
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16>
 __global__ void __launch_bounds__(kThreads, 8)
     backwardKeys(CrossAttention a, CrossAttentionGradients g, const QueryStats *stats) {
   __shared__ RowTile tiles[kWarps];
@@ -230,27 +234,27 @@ __global__ void __launch_bounds__(kThreads, 8)
   RowTile &tile = tiles[warpOf()];
   float *key = keys[warpOf()], *value = values[warpOf()];
   forEachRowAndHead<Heads>(a.keys, a.keyCapacity, [&](int64_t row, int head, bool exists) {
-    Columns<Qk> dKey;
-    Columns<V> dValue;
+    Columns<Qk, Bf16> dKey;
+    Columns<V, Bf16> dValue;
     if (exists) {
       const int64_t list = a.keys->parent[row];
       const bool isBelow = a.keys->parent_domain == a.queries;
-      loadVector<Qk>(key, a.k + row * a.ldK + head * Qk);
-      loadVector<V>(value, a.v + row * a.ldV + head * V);
+      loadVector<Qk, Bf16>(key, a.k + row * a.ldK + head * Qk);
+      loadVector<V, Bf16>(value, a.v + row * a.ldV + head * V);
       forTiles(isBelow ? list : listBegin(a.queries, list),
                isBelow ? list + 1 : listEnd(a.queries, list), [&](int64_t query, int count) {
                  const float *rows = a.q + query * a.ldQ + head * Qk;
                  const float *gradients = g.dOut + query * g.ldDOut + head * V;
-                 const float score = a.scale * dotRows<Qk>(tile, key, rows, a.ldQ, count);
-                 const float dot = dotRows<V>(tile, value, gradients, g.ldDOut, count);
+                 const float score = a.scale * dotRows<Qk, Bf16>(tile, key, rows, a.ldQ, count);
+                 const float dot = dotRows<V, Bf16>(tile, value, gradients, g.ldDOut, count);
                  float weight = 0, dScore = 0;
                  if (laneOf() < count) {
                    const QueryStats own = stats[(query + laneOf()) * Heads + head];
                    weight = kernels::detail::expNegative(score - own.greatest) / own.total;
-                   dScore = weight * (dot - own.mean) * a.scale;
+                   dScore = factor<Bf16>(weight * (dot - own.mean)) * a.scale;
                  }
                  dKey.add(dScore, rows, a.ldQ, count);
-                 dValue.add(weight, gradients, g.ldDOut, count);
+                 dValue.add(factor<Bf16>(weight), gradients, g.ldDOut, count);
                });
       __syncwarp(); // the next key is written there
     }
@@ -266,11 +270,11 @@ template <int Heads> LaunchShape shapeOf(int64_t capacity) {
 } // namespace cross
 
 /// out [queries, Heads * V], rows one behind another; rows past the last query are zeros.
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16 = false>
 void crossAttentionForward(const CrossAttention &a, float *out, cudaStream_t stream) {
   if (a.queryCapacity > 0)
     GENREC_CUDA_LAUNCH(stream, cross::shapeOf<Heads>(a.queryCapacity),
-                       (cross::forward<Heads, Qk, V>), a, out);
+                       (cross::forward<Heads, Qk, V, Bf16>), a, out);
 }
 
 /// Bytes of scratch of crossAttentionBackward.
@@ -278,16 +282,16 @@ template <int Heads> int64_t crossAttentionBackwardBytes(const CrossAttention &a
   return a.queryCapacity * Heads * static_cast<int64_t>(sizeof(cross::QueryStats));
 }
 
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16 = false>
 void crossAttentionBackward(const CrossAttention &a, const CrossAttentionGradients &g,
                             void *scratch, cudaStream_t stream) {
   auto *stats = static_cast<cross::QueryStats *>(scratch);
   if (a.queryCapacity > 0)
     GENREC_CUDA_LAUNCH(stream, cross::shapeOf<Heads>(a.queryCapacity),
-                       (cross::backwardQueries<Heads, Qk, V>), a, g, stats);
+                       (cross::backwardQueries<Heads, Qk, V, Bf16>), a, g, stats);
   if (a.keyCapacity > 0)
     GENREC_CUDA_LAUNCH(stream, cross::shapeOf<Heads>(a.keyCapacity),
-                       (cross::backwardKeys<Heads, Qk, V>), a, g, stats);
+                       (cross::backwardKeys<Heads, Qk, V, Bf16>), a, g, stats);
 }
 
 } // namespace genrec::rt::cuda

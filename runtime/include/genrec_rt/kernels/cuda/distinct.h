@@ -47,6 +47,8 @@ struct DistinctProduct {
   int64_t ldValues = 0;
   const float *weight = nullptr;
   const int64_t *columns = nullptr;
+  /// Values, weight and sums of gradients per distinct row are rounded to bfloat16 (factors.h).
+  bool bf16 = false;
 };
 
 /// y[row] = the sum of the products that the lookups found for it.

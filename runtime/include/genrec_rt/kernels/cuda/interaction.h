@@ -11,6 +11,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/step.h"
 
 namespace genrec::rt::kernels {
@@ -36,7 +37,7 @@ template <int Count, int Size, bool Self> struct Interaction {
   }
 };
 
-template <int Count, int Size, bool Self>
+template <int Count, int Size, bool Self, bool Bf16>
 __global__ void __launch_bounds__(128)
     interact(const genrec_domain *domain, const float *x, int64_t ldX, float *products) {
   using Rows = Interaction<Count, Size, Self>;
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(128)
   const int64_t count = domain->count;
   for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {
     for (int i = threadIdx.x; i < Rows::kFloats; i += Rows::kThreads)
-      vectors[i] = x[row * ldX + i];
+      vectors[i] = cuda::factor<Bf16>(x[row * ldX + i]);
     __syncthreads();
     int i = Self ? 0 : 1, first = 0; // the vector of product `first`
     for (int pair = threadIdx.x; pair < Rows::kPairs; pair += Rows::kThreads) {
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(128)
   }
 }
 
-template <int Count, int Size, bool Self>
+template <int Count, int Size, bool Self, bool Bf16>
 __global__ void __launch_bounds__(128)
     interactGradient(const genrec_domain *domain, const float *x, int64_t ldX,
                      const float *gradient, int64_t ldGradient, float *dx) {
@@ -70,9 +71,9 @@ __global__ void __launch_bounds__(128)
   const int64_t count = domain->count;
   for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {
     for (int i = threadIdx.x; i < Rows::kFloats; i += Rows::kThreads)
-      vectors[i] = x[row * ldX + i];
+      vectors[i] = cuda::factor<Bf16>(x[row * ldX + i]);
     for (int i = threadIdx.x; i < Rows::kPairs; i += Rows::kThreads)
-      shares[i] = gradient[row * ldGradient + i];
+      shares[i] = cuda::factor<Bf16>(gradient[row * ldGradient + i]);
     __syncthreads();
     for (int element = threadIdx.x; element < Rows::kFloats; element += Rows::kThreads) {
       const int i = element / Size, c = element % Size;
@@ -90,24 +91,24 @@ __global__ void __launch_bounds__(128)
 
 } // namespace detail
 
-/// `products` of each row of x.
-template <int64_t Count, int64_t Size, bool Self>
+/// `products` of each row of x; with Bf16 the vectors are rounded to bfloat16.
+template <int64_t Count, int64_t Size, bool Self, bool Bf16 = false>
 void dotInteraction(genrec_step *step, const genrec_domain *domain, const float *x, int64_t ldX,
                     float *products) {
   using Rows = detail::Interaction<Count, Size, Self>;
   if (domain->capacity > 0)
     GENREC_CUDA_LAUNCH(streamOf(step), Rows::shape(domain->capacity, Rows::kFloats),
-                       (detail::interact<Count, Size, Self>), domain->device, x, ldX, products);
+                       (detail::interact<Count, Size, Self, Bf16>), domain->device, x, ldX, products);
 }
 
-/// dx of each row, from the gradient of its products.
-template <int64_t Count, int64_t Size, bool Self>
+/// dx of each row, from the gradient of its products; with Bf16 both factors are rounded.
+template <int64_t Count, int64_t Size, bool Self, bool Bf16 = false>
 void dotInteractionGradient(genrec_step *step, const genrec_domain *domain, const float *x,
                             int64_t ldX, const float *gradient, int64_t ldGradient, float *dx) {
   using Rows = detail::Interaction<Count, Size, Self>;
   if (domain->capacity > 0)
     GENREC_CUDA_LAUNCH(streamOf(step), Rows::shape(domain->capacity, Rows::kFloats + Rows::kPairs),
-                       (detail::interactGradient<Count, Size, Self>), domain->device, x, ldX,
+                       (detail::interactGradient<Count, Size, Self, Bf16>), domain->device, x, ldX,
                        gradient, ldGradient, dx);
 }
 

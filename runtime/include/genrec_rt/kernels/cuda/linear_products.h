@@ -1,6 +1,6 @@
 //===- linear_products.h - Matrix products over the rows of a domain -*- C++ -*-===//
 //
-// In float. The number of rows is read on the device, so that the host need not know it. An element
+// In float, the factors rounded to bfloat16 on request (factors.h; sums stay float). The number of rows is read on the device, so that the host need not know it. An element
 // of a product of rows is one chain of multiply-adds in ascending order, as on the CPU; a
 // contraction over rows adds up fixed chunks of them, so its bits follow from the rows alone.
 //
@@ -29,6 +29,7 @@ struct LinearProduct {
   int64_t ldX = 0;
   const float *weight = nullptr; ///< [k, n], or [n, k] when transposed
   bool transposed = false;
+  bool bf16 = false; ///< x and W are rounded to bfloat16
   const float *bias = nullptr;
   Activation activation = Activation::none;
   const float *residual = nullptr;
@@ -50,6 +51,7 @@ struct RowContraction {
   const float *y = nullptr;
   int64_t ldY = 0;
   float *out = nullptr;
+  bool bf16 = false; ///< x and y are rounded to bfloat16
 };
 void contractRows(const RowContraction &contraction, void *scratch, cudaStream_t stream);
 int64_t contractionScratchBytes(int64_t capacity, int64_t k, int64_t n);

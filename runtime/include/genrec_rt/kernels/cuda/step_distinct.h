@@ -15,23 +15,23 @@ namespace genrec::rt::kernels {
 
 /// `memory` is what genrec_rt_distinct_rows left for `parts` lookups over `rows`; the rest as
 /// distinct.h says.
-template <int D, int N>
+template <int D, int N, bool Bf16 = false>
 void distinctLinear(genrec_step *step, int64_t parts, const genrec_domain *rows, void *memory,
                     const float *values, int64_t ldValues, const float *weight,
                     const int64_t *columns, float *y, int64_t ldY) {
   const cuda::DistinctProduct product{
-      {parts, rows, memory}, D, N, values, ldValues, weight, columns};
+      {parts, rows, memory}, D, N, values, ldValues, weight, columns, Bf16};
   void *scratch = scratchOf(step, cuda::distinctProductScratchBytes(product));
   cuda::multiplyDistinct(product, y, ldY, scratch, streamOf(step));
 }
 
-template <int D, int N>
+template <int D, int N, bool Bf16 = false>
 void distinctLinearGradient(genrec_step *step, int64_t parts, const genrec_domain *rows,
                             void *memory, const float *values, int64_t ldValues,
                             const float *weight, const int64_t *columns, const float *gradient,
                             int64_t ldGradient, float *dvalues, float *dweight) {
   const cuda::DistinctProduct product{
-      {parts, rows, memory}, D, N, values, ldValues, weight, columns};
+      {parts, rows, memory}, D, N, values, ldValues, weight, columns, Bf16};
   void *scratch = scratchOf(step, cuda::distinctGradientScratchBytes(product));
   cuda::multiplyDistinctGradient(product, {gradient, ldGradient, dvalues, dweight}, scratch,
                                  streamOf(step));

@@ -15,8 +15,9 @@ using cuda::Activation;
 
 /// y[rows, N] = A(x[rows, K] W + bias) + residual, and what A is applied to in `pre`; W is [K, N],
 /// or [N, K] when Transposed. What is absent (HasBias, HasResidual, HasPre) is neither read nor
-/// written.
-template <int K, int N, bool Transposed, Activation A, bool HasBias, bool HasResidual, bool HasPre>
+/// written. With Bf16 x and W are rounded to bfloat16.
+template <int K, int N, bool Transposed, Activation A, bool HasBias, bool HasResidual, bool HasPre,
+          bool Bf16 = false>
 void fusedLinear(genrec_step *step, const genrec_domain *rows, const float *x, int64_t ldX,
                  const float *weight, const float *bias, const float *residual, int64_t ldResidual,
                  float *y, int64_t ldY, float *pre, int64_t ldPre) {
@@ -29,6 +30,7 @@ void fusedLinear(genrec_step *step, const genrec_domain *rows, const float *x, i
   product.ldX = ldX;
   product.weight = weight;
   product.transposed = Transposed;
+  product.bf16 = Bf16;
   product.bias = HasBias ? bias : nullptr;
   product.activation = A;
   product.residual = HasResidual ? residual : nullptr;
@@ -41,19 +43,19 @@ void fusedLinear(genrec_step *step, const genrec_domain *rows, const float *x, i
 }
 
 /// y[rows, N] = x[rows, K] W + bias.
-template <int K, int N, bool Transposed, bool HasBias>
+template <int K, int N, bool Transposed, bool HasBias, bool Bf16 = false>
 void linear(genrec_step *step, const genrec_domain *rows, const float *x, int64_t ldX,
             const float *weight, const float *bias, float *y, int64_t ldY) {
-  fusedLinear<K, N, Transposed, Activation::none, HasBias, false, false>(
+  fusedLinear<K, N, Transposed, Activation::none, HasBias, false, false, Bf16>(
       step, rows, x, ldX, weight, bias, nullptr, 0, y, ldY, nullptr, 0);
 }
 
-/// out[K, N] = x[rows, K]^T y[rows, N].
-template <int K, int N>
+/// out[K, N] = x[rows, K]^T y[rows, N]; with Bf16 both are rounded to bfloat16.
+template <int K, int N, bool Bf16 = false>
 void weightGradient(genrec_step *step, const genrec_domain *rows, const float *x, int64_t ldX,
                     const float *y, int64_t ldY, float *out) {
   void *scratch = scratchOf(step, cuda::contractionScratchBytes(rows->capacity, K, N));
-  cuda::contractRows({rows->device, rows->capacity, K, N, x, ldX, y, ldY, out}, scratch,
+  cuda::contractRows({rows->device, rows->capacity, K, N, x, ldX, y, ldY, out, Bf16}, scratch,
                      streamOf(step));
 }
 

@@ -24,6 +24,8 @@ enum AttentionFeature : unsigned {
   kPositionBias = 8,
   kTimeBias = 16,
   kDropout = 32,
+  /// With values of bfloat16: out, dQ, dK and dV are float, under their names with `float`.
+  kFloatResults = 64,
 };
 
 /// What is known when a model is compiled. Sizes are per head.
@@ -40,6 +42,7 @@ struct AttentionConfig {
   static constexpr bool PositionBias = (Features & kPositionBias) != 0;
   static constexpr bool TimeBias = (Features & kTimeBias) != 0;
   static constexpr bool Dropout = (Features & kDropout) != 0;
+  static constexpr bool FloatResults = (Features & kFloatResults) != 0;
 };
 
 /// A call; all pointers are to device memory. Lists are shorter than 2^20 rows.
@@ -50,13 +53,25 @@ template <class Element> struct AttentionArgs : kernels::AttentionCall<Element> 
   /// The step in device memory, whose seed and number dropout draws from, so that a call's
   /// arguments do not change between steps; null: those of `random`.
   const genrec_step *step = nullptr;
+  float *floatOut = nullptr; ///< kFloatResults: what `out` is without it, `ldOut` apart
 
   GENREC_HOST_DEVICE kernels::RandomStream draws() const {
     return step ? kernels::randomStream(step, this->random.op) : this->random;
   }
 };
 
-template <class Element> using AttentionGradients = kernels::AttentionCallGradients<Element>;
+template <class Element> struct AttentionGradients : kernels::AttentionCallGradients<Element> {
+  /// kFloatResults: what dQ, dK and dV are without it, with their leading dimensions.
+  float *floatDQ = nullptr, *floatDK = nullptr, *floatDV = nullptr;
+};
+
+/// Of the two pointers to a result, the one that a configuration has.
+template <class C> GENREC_HOST_DEVICE auto *resultOf(typename C::Element *own, float *asFloat) {
+  if constexpr (C::FloatResults)
+    return asFloat;
+  else
+    return own;
+}
 
 } // namespace genrec::rt::cuda
 

@@ -153,11 +153,15 @@ __device__ __forceinline__ void storeKeyGradients(const Fragment<K> &dK, const F
   const int64_t row = terms.first + warpBegin;
   const int inside = terms.mask.length - warpBegin;
   if constexpr (Shape::kKeys)
-    storeRows<C::Qk>(dK, gradients.dK + row * gradients.ldDK + terms.head * C::Qk, gradients.ldDK,
-                     inside, keyFactor);
+    storeRows<C::Qk>(dK,
+                     resultOf<C>(gradients.dK, gradients.floatDK) + row * gradients.ldDK +
+                         terms.head * C::Qk,
+                     gradients.ldDK, inside, keyFactor);
   if constexpr (Shape::kValues)
-    storeRows<C::V>(dV, gradients.dV + row * gradients.ldDV + terms.head * C::V, gradients.ldDV,
-                    inside, valueFactor);
+    storeRows<C::V>(dV,
+                    resultOf<C>(gradients.dV, gradients.floatDV) + row * gradients.ldDV +
+                        terms.head * C::V,
+                    gradients.ldDV, inside, valueFactor);
 }
 
 template <class C, BackwardPart Part>

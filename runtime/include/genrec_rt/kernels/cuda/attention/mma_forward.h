@@ -22,11 +22,15 @@ __device__ inline void storePair(Bf16 *to, float low, float high) {
   const uint32_t packed = packBf16(low, high);
   *reinterpret_cast<uint32_t *>(to) = packed;
 }
+__device__ inline void storePair(float *to, float low, float high) { // which nothing aligns
+  to[0] = low;
+  to[1] = high;
+}
 
 /// Stores the 16 rows of a warp, row h of a lane times factor[h]; `to` is the warp's first row.
 /// Rows behind `inside` and columns behind Size are left out.
-template <int Size, int N>
-__device__ __forceinline__ void storeRows(const Fragment<N> &d, Bf16 *to, int64_t ld, int inside,
+template <int Size, int N, class Result>
+__device__ __forceinline__ void storeRows(const Fragment<N> &d, Result *to, int64_t ld, int inside,
                                           const float (&factor)[2]) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -50,8 +54,9 @@ __device__ __forceinline__ void storeOutput(const Fragment<N> &out, SoftmaxRows 
   const AttentionArgs<Bf16> &args = terms.args;
   float factor[2], logSumExp[2];
   finishRows(terms, softmax, factor, logSumExp);
-  storeRows<C::V>(out, args.out + (terms.first + warpBegin) * args.ldOut + terms.head * C::V,
-                  args.ldOut, terms.mask.length - warpBegin, factor);
+  auto *to = resultOf<C>(args.out, args.floatOut);
+  storeRows<C::V>(out, to + (terms.first + warpBegin) * args.ldOut + terms.head * C::V, args.ldOut,
+                  terms.mask.length - warpBegin, factor);
   if constexpr (C::Softmax)
     if (fragmentColumn() == 0)
       for (int h = 0; h < 2; ++h)

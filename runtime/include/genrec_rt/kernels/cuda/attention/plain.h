@@ -4,7 +4,8 @@
 // queries and 16 keys, a thread for every pair of a tile, products in float with
 // the functions that the CPU uses (kernels/shared/math.h). Backward goes over the pairs
 // twice, once per query tile for dQ and the biases, once per key tile for dK and dV, so
-// every sum but those of the biases has one owner.
+// every sum but those of the biases has one owner. With values of bfloat16 what is multiplied with
+// them is rounded, too: forward before it is divided, backward as it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_PLAIN_H
 
 #include "genrec_rt/kernels/cuda/attention/prepare.h"
+#include "genrec_rt/kernels/cuda/factors.h"
 
 namespace genrec::rt::cuda {
 
@@ -43,6 +45,11 @@ template <int Size> __device__ float dot(const float *a, const float *b) {
   for (int e = 0; e < Size; ++e)
     sum = __fmaf_rn(a[e], b[e], sum);
   return sum;
+}
+
+/// A weight or a gradient of a score as a factor of v, dOut, q or k.
+template <class C> __device__ float factorOf(float weight) {
+  return factor<sizeof(typename C::Element) == 2>(weight);
 }
 
 /// A tile of weights or gradients of scores, [query][key].
@@ -205,9 +212,9 @@ __global__ void __launch_bounds__(kPlainThreads)
       }
       const float weight = sees ? kernels::exp(s - most) : 0.0f;
       total = total * factor + weight;
-      shared->weights.values[row][lane] = keep ? weight : 0.0f;
+      shared->weights.values[row][lane] = keep ? plain::factorOf<C>(weight) : 0.0f;
     } else {
-      shared->weights.values[row][lane] = keep ? kernels::silu(s) : 0.0f;
+      shared->weights.values[row][lane] = keep ? plain::factorOf<C>(kernels::silu(s)) : 0.0f;
     }
     __syncthreads();
     out.template add<false>(shared->weights, shared->v, row, lane, factor);
@@ -222,7 +229,8 @@ __global__ void __launch_bounds__(kPlainThreads)
   if (query >= unit.mask.length)
     return;
   const int64_t at = unit.first + query;
-  out.store(args.out + at * args.ldOut + unit.head * C::V, lane, factor);
+  out.store(resultOf<C>(args.out, args.floatOut) + at * args.ldOut + unit.head * C::V, lane,
+            factor);
   if (C::Softmax && lane == 0)
     args.logSumExp[at * args.heads + unit.head] = most + kernels::log(total);
 }
@@ -252,7 +260,7 @@ __global__ void __launch_bounds__(kPlainThreads)
     const int key = begin + lane;
     const float dScore =
         plain::pairGradient<C>(terms, space, *shared, row, lane, query, key).dScore;
-    shared->gradients.values[row][lane] = dScore;
+    shared->gradients.values[row][lane] = plain::factorOf<C>(dScore);
     if (dScore != 0) {
       if constexpr (C::PositionBias)
         quantum.add(space.positionSums, terms.position(query, key), dScore);
@@ -263,8 +271,9 @@ __global__ void __launch_bounds__(kPlainThreads)
     dQ.template add<false>(shared->gradients, shared->k, row, lane);
   }
   if (query < unit.mask.length)
-    dQ.store(gradients.dQ + (unit.first + query) * gradients.ldDQ + unit.head * C::Qk, lane,
-             args.scale);
+    dQ.store(resultOf<C>(gradients.dQ, gradients.floatDQ) + (unit.first + query) * gradients.ldDQ +
+                 unit.head * C::Qk,
+             lane, args.scale);
 }
 
 /// dK and dV of a tile of keys.
@@ -293,8 +302,8 @@ __global__ void __launch_bounds__(kPlainThreads)
     __syncthreads();
     const plain::PairGradient pair =
         plain::pairGradient<C>(terms, space, *shared, row, lane, begin + row, unit.begin + lane);
-    shared->weights.values[row][lane] = pair.weight;
-    shared->gradients.values[row][lane] = pair.dScore;
+    shared->weights.values[row][lane] = plain::factorOf<C>(pair.weight);
+    shared->gradients.values[row][lane] = plain::factorOf<C>(pair.dScore);
     __syncthreads();
     dV.template add<true>(shared->weights, shared->dOut, row, lane);
     dK.template add<true>(shared->gradients, shared->q, row, lane);
@@ -302,9 +311,12 @@ __global__ void __launch_bounds__(kPlainThreads)
   const int key = unit.begin + row;
   if (key >= unit.mask.length)
     return;
-  dK.store(gradients.dK + (unit.first + key) * gradients.ldDK + unit.head * C::Qk, lane,
-           args.scale);
-  dV.store(gradients.dV + (unit.first + key) * gradients.ldDV + unit.head * C::V, lane, 1.0f);
+  dK.store(resultOf<C>(gradients.dK, gradients.floatDK) + (unit.first + key) * gradients.ldDK +
+               unit.head * C::Qk,
+           lane, args.scale);
+  dV.store(resultOf<C>(gradients.dV, gradients.floatDV) + (unit.first + key) * gradients.ldDV +
+               unit.head * C::V,
+           lane, 1.0f);
 }
 
 } // namespace genrec::rt::cuda

@@ -11,6 +11,8 @@
 #include "genrec_rt/kernels/cuda/attention/fixed_point.h"
 #include "genrec_rt/kernels/cuda/attention/unit.h"
 
+#include <type_traits>
+
 namespace genrec::rt::cuda {
 
 /// Memory of a backward call; all of it grows with the rows.
@@ -94,7 +96,8 @@ __global__ void __launch_bounds__(kPrepareThreads)
       float d = toFloat(gradients.dOut[row * gradients.ldDOut + head * C::V + e]);
       squares += d * d;
       if constexpr (C::Softmax)
-        product += d * toFloat(args.out[row * args.ldOut + head * C::V + e]);
+        product +=
+            d * toFloat(resultOf<C>(args.out, args.floatOut)[row * args.ldOut + head * C::V + e]);
     }
     const float norm = sqrtf(warpSum(squares));
     const int64_t list = listOf(args.offsets, listsOf(args), row);
@@ -145,9 +148,9 @@ __global__ void __launch_bounds__(kPrepareThreads)
   forRowsAndHeads<C>(args, [&](int64_t row, int64_t head) {
     const float quantum = space.rowQuantum[head * args.rows + row];
     const int *sums = space.querySums + (head * args.rows + row) * C::Qk;
+    auto *dQ = resultOf<C>(gradients.dQ, gradients.floatDQ) + row * gradients.ldDQ + head * C::Qk;
     for (int e = laneOf(); e < C::Qk; e += kWarp)
-      gradients.dQ[row * gradients.ldDQ + head * C::Qk + e] =
-          fromFloat<typename C::Element>(static_cast<float>(sums[e]) * quantum);
+      dQ[e] = fromFloat<std::remove_pointer_t<decltype(dQ)>>(static_cast<float>(sums[e]) * quantum);
   });
 }
 

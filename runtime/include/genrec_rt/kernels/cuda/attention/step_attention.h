@@ -1,6 +1,7 @@
 //===- step_attention.h - Attention as emitted stages call it -----*- C++ -*-===//
 //
-// The calls of cpu/step_attention.h: attention in fp32 without tensor cores, and cross attention.
+// The calls of cpu/step_attention.h: attention in fp32 without tensor cores or with factors of
+// bfloat16, and cross attention.
 // Lists and rows are counted on the device; grids follow from the longest list that there may be.
 //
 //===----------------------------------------------------------------------===//
@@ -8,7 +9,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_STEP_ATTENTION_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_STEP_ATTENTION_H
 
-#include "genrec_rt/kernels/cuda/attention/attention.h"
+#include "genrec_rt/kernels/cuda/attention/bf16_attention.h"
 #include "genrec_rt/kernels/cuda/cross_attention.h"
 #include "genrec_rt/kernels/cuda/step.h"
 
@@ -16,17 +17,34 @@ namespace genrec::rt::kernels {
 
 namespace detail {
 
-template <int Heads>
-cuda::AttentionArgs<float> attentionOnDevice(const genrec_step *step, const AttentionArgs &args) {
-  cuda::AttentionArgs<float> result;
-  static_cast<AttentionArgs &>(result) = args;
-  result.random = {0, 0, args.random.op};
-  result.step = step->device;
+/// What a call has on the device, but for pointers to q, k, v and out.
+template <class Element>
+cuda::AttentionArgs<Element> attentionOnDevice(const genrec_step *step, const AttentionArgs &args,
+                                               int64_t heads) {
+  cuda::AttentionArgs<Element> result;
   result.domain = args.domain->device;
   result.parents = args.domain->parent_domain->capacity;
+  result.offsets = args.offsets;
   result.maxLength = args.domain->max_length;
-  result.heads = Heads;
+  result.logSumExp = args.logSumExp;
+  result.scale = args.scale;
+  result.fixedLength = args.fixedLength;
+  result.window = args.window;
+  result.contextual = args.contextual;
+  result.targets = args.targets;
+  result.positionBias = args.positionBias;
+  result.positionBuckets = args.positionBuckets;
+  result.timeBias = args.timeBias;
+  result.timeBuckets = args.timeBuckets;
+  result.timestamps = args.timestamps;
+  result.ticksPerSecond = args.ticksPerSecond;
+  result.nextEventTime = args.nextEventTime;
+  result.identity = args.identity;
+  result.random = {0, 0, args.random.op};
+  result.dropProbability = args.dropProbability;
+  result.heads = heads;
   result.rows = args.domain->capacity;
+  result.step = step->device;
   return result;
 }
 
@@ -38,27 +56,46 @@ constexpr unsigned attentionFeatures(bool causal, bool window, bool positionBias
          (dropout ? cuda::kDropout : 0u) | (masked ? cuda::kMasked : 0u);
 }
 
-template <int Qk, int V, ScoreKind Score, bool... Features>
-using PlainAttention = cuda::AttentionConfig<float, Qk, V, Score, attentionFeatures(Features...)>;
-
 } // namespace detail
 
-/// `args->domain` is the rows' domain of the host's step.
-template <int Heads, int Qk, int V, ScoreKind Score, bool... Features>
+/// `args->domain` is the rows' domain of the host's step. With Bf16 factors are rounded to bfloat16
+/// (bf16_attention.h).
+template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
+          bool TimeBias, bool Dropout, bool Masked, bool Bf16 = false>
 void attention(genrec_step *step, const AttentionArgs *args) {
-  using Config = detail::PlainAttention<Qk, V, Score, Features...>;
-  cuda::attentionForward<Config, cuda::AttentionLevel::plain>(
-      detail::attentionOnDevice<Heads>(step, *args), streamOf(step));
+  constexpr unsigned kFeatures =
+      detail::attentionFeatures(Causal, Window, PositionBias, TimeBias, Dropout, Masked);
+  if constexpr (Bf16) {
+    using Call = cuda::Bf16Attention<Heads, Qk, V, Score, kFeatures>;
+    const auto all = detail::attentionOnDevice<cuda::Bf16>(step, *args, Heads);
+    Call::forward(all, *args, scratchOf(step, Call::forwardBytes(all)), streamOf(step));
+  } else {
+    using Config = cuda::AttentionConfig<float, Qk, V, Score, kFeatures>;
+    auto all = detail::attentionOnDevice<float>(step, *args, Heads);
+    cuda::takeMatrices(all, *args);
+    cuda::attentionForward<Config, cuda::AttentionLevel::plain>(all, streamOf(step));
+  }
 }
 
-template <int Heads, int Qk, int V, ScoreKind Score, bool... Features>
+template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
+          bool TimeBias, bool Dropout, bool Masked, bool Bf16 = false>
 void attentionGradient(genrec_step *step, const AttentionArgs *args,
                        const AttentionGradients *gradients) {
-  using Config = detail::PlainAttention<Qk, V, Score, Features...>;
-  constexpr auto kLevel = cuda::AttentionLevel::plain;
-  const cuda::AttentionArgs<float> all = detail::attentionOnDevice<Heads>(step, *args);
-  void *scratch = scratchOf(step, cuda::attentionBackwardBytes<Config, kLevel>(all));
-  cuda::attentionBackward<Config, kLevel>(all, *gradients, scratch, streamOf(step));
+  constexpr unsigned kFeatures =
+      detail::attentionFeatures(Causal, Window, PositionBias, TimeBias, Dropout, Masked);
+  if constexpr (Bf16) {
+    using Call = cuda::Bf16Attention<Heads, Qk, V, Score, kFeatures>;
+    const auto all = detail::attentionOnDevice<cuda::Bf16>(step, *args, Heads);
+    Call::backward(all, *args, *gradients, scratchOf(step, Call::backwardBytes(all)),
+                   streamOf(step));
+  } else {
+    using Config = cuda::AttentionConfig<float, Qk, V, Score, kFeatures>;
+    constexpr auto kLevel = cuda::AttentionLevel::plain;
+    auto all = detail::attentionOnDevice<float>(step, *args, Heads);
+    cuda::takeMatrices(all, *args);
+    void *scratch = scratchOf(step, cuda::attentionBackwardBytes<Config, kLevel>(all));
+    cuda::attentionBackward<Config, kLevel>(all, {*gradients}, scratch, streamOf(step));
+  }
 }
 
 /// As cpu/cross_attention.h has it; domains of the host's step.
@@ -88,16 +125,17 @@ struct CrossAttentionArgs {
   }
 };
 
-template <int Heads, int Qk, int V>
+/// With Bf16 factors are rounded to bfloat16.
+template <int Heads, int Qk, int V, bool Bf16 = false>
 void crossAttention(genrec_step *step, const CrossAttentionArgs *args, float *out) {
-  cuda::crossAttentionForward<Heads, Qk, V>(args->onDevice(), out, streamOf(step));
+  cuda::crossAttentionForward<Heads, Qk, V, Bf16>(args->onDevice(), out, streamOf(step));
 }
 
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16 = false>
 void crossAttentionGradient(genrec_step *step, const CrossAttentionArgs *args, const float *dOut,
                             int64_t ldDOut, float *dQ, float *dK, float *dV) {
   const cuda::CrossAttention all = args->onDevice();
-  cuda::crossAttentionBackward<Heads, Qk, V>(
+  cuda::crossAttentionBackward<Heads, Qk, V, Bf16>(
       all, {dOut, ldDOut, dQ, dK, dV},
       scratchOf(step, cuda::crossAttentionBackwardBytes<Heads>(all)), streamOf(step));
 }

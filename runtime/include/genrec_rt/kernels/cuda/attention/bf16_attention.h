@@ -1,0 +1,161 @@
+//===- bf16_attention.h - Attention of floats with factors of bfloat16 -*- C++ -*-===//
+//
+// Of a model's floats: q, k, v and the gradient of the result are rounded to bfloat16 in scratch,
+// with heads as wide as whole multiples of 8 (zeros add nothing to a product) and zeros in the rows
+// that the batch does not have; results are float. The level follows from the device that the
+// model is compiled for, and from the sizes: heads wider than 256 have none on tensor cores.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_BF16_ATTENTION_H
+#define GENREC_RT_KERNELS_CUDA_ATTENTION_BF16_ATTENTION_H
+
+#include "genrec_rt/kernels/cuda/attention/attention.h"
+#include "genrec_rt/kernels/cuda/part_copies.h"
+
+namespace genrec::rt::cuda {
+
+namespace detail {
+
+/// The level of the least device that this unit is compiled for. Emulated models run `mma`, whose
+/// barriers cost the host less; tests run all levels.
+constexpr AttentionLevel modelLevel() {
+#if defined(GENREC_ATTENTION_LEVEL)
+  return AttentionLevel::GENREC_ATTENTION_LEVEL;
+#elif defined(__CUDA_ARCH_LIST__)
+  constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__}; // ascending, as in 800, 900
+  return attentionLevelOf(kArchitectures[0] / 100);
+#else
+  return AttentionLevel::mma;
+#endif
+}
+
+} // namespace detail
+
+/// q, k, v and out of `from`, as they are.
+inline void takeMatrices(AttentionArgs<float> &to, const kernels::AttentionArgs &from) {
+  to.q = from.q, to.ldQ = from.ldQ;
+  to.k = from.k, to.ldK = from.ldK;
+  to.v = from.v, to.ldV = from.ldV;
+  to.out = from.out, to.ldOut = from.ldOut;
+}
+
+/// Forward and backward of an attention whose `Features` lack kFloatResults. `args` has everything
+/// but matrices, which `floats` has.
+template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features,
+          AttentionLevel Level = detail::modelLevel()>
+class Bf16Attention {
+  static constexpr int kQk = roundedUp(Qk, 8), kV = roundedUp(V, 8);
+  using Config = AttentionConfig<Bf16, kQk, kV, Score, Features | kFloatResults>;
+  using Args = AttentionArgs<Bf16>;
+  static constexpr AttentionLevel kLevel =
+      kHasTensorCoreKernels<Config> ? Level : AttentionLevel::plain;
+  /// Whether results have other strides than the model's.
+  static constexpr bool kPadsQk = kQk != Qk, kPadsV = kV != V;
+
+public:
+  static int64_t forwardBytes(const Args &args) { return Scratch(args, nullptr, false).bytes; }
+
+  static void forward(Args args, const kernels::AttentionArgs &floats, void *memory,
+                      cudaStream_t stream) {
+    const Scratch scratch(args, memory, false);
+    roundFactors(args, floats, scratch, stream);
+    setResult(args, floats, scratch);
+    attentionForward<Config, kLevel>(args, stream);
+    if constexpr (kPadsV)
+      unpad<V, kV>(args, scratch.out, floats.out, floats.ldOut, stream);
+  }
+
+  static int64_t backwardBytes(const Args &args) {
+    return Scratch(args, nullptr, true).bytes + attentionBackwardBytes<Config, kLevel>(args);
+  }
+
+  static void backward(Args args, const kernels::AttentionArgs &floats,
+                       const kernels::AttentionGradients &gradients, void *memory,
+                       cudaStream_t stream) {
+    const Scratch scratch(args, memory, true);
+    roundFactors(args, floats, scratch, stream);
+    setResult(args, floats, scratch);
+    if constexpr (Config::Softmax && kPadsV) // which reads the result
+      copyParts(PartCopy<float>{args.domain, args.rows, Heads, floats.out, floats.ldOut, V,
+                                scratch.out, Heads * kV, kV},
+                stream);
+    AttentionGradients<Bf16> own;
+    own.dOut = rounded<V, kV>(args, gradients.dOut, gradients.ldDOut, scratch.dOut, stream);
+    own.ldDOut = Heads * kV;
+    own.dPositionBias = gradients.dPositionBias;
+    own.dTimeBias = gradients.dTimeBias;
+    own.floatDQ = kPadsQk ? scratch.dQ : gradients.dQ;
+    own.ldDQ = kPadsQk ? Heads * kQk : gradients.ldDQ;
+    own.floatDK = kPadsQk ? scratch.dK : gradients.dK;
+    own.ldDK = kPadsQk ? Heads * kQk : gradients.ldDK;
+    own.floatDV = kPadsV ? scratch.dV : gradients.dV;
+    own.ldDV = kPadsV ? Heads * kV : gradients.ldDV;
+    attentionBackward<Config, kLevel>(args, own, static_cast<char *>(memory) + scratch.bytes,
+                                      stream);
+    if constexpr (kPadsQk) {
+      unpad<Qk, kQk>(args, scratch.dQ, gradients.dQ, gradients.ldDQ, stream);
+      unpad<Qk, kQk>(args, scratch.dK, gradients.dK, gradients.ldDK, stream);
+    }
+    if constexpr (kPadsV)
+      unpad<V, kV>(args, scratch.dV, gradients.dV, gradients.ldDV, stream);
+  }
+
+private:
+  /// What lies in the memory of a call; a null pointer only counts.
+  struct Scratch {
+    Bf16 *q, *k, *v, *dOut = nullptr;
+    float *out, *dQ = nullptr, *dK = nullptr, *dV = nullptr;
+    int64_t bytes = 0;
+
+    Scratch(const Args &args, void *memory, bool isBackward) {
+      auto take = [&]<class T>(T *&part, bool isThere, int64_t width) {
+        part = reinterpret_cast<T *>(static_cast<char *>(memory) + bytes);
+        if (isThere)
+          bytes += blocksFor(args.rows * Heads * width * static_cast<int64_t>(sizeof(T)), 256) * 256;
+      };
+      take(q, true, kQk);
+      take(k, true, kQk);
+      take(v, true, kV);
+      take(dOut, isBackward, kV);
+      take(out, kPadsV && (!isBackward || Config::Softmax), kV);
+      take(dQ, isBackward && kPadsQk, kQk);
+      take(dK, isBackward && kPadsQk, kQk);
+      take(dV, isBackward && kPadsV, kV);
+    }
+  };
+
+  /// Rows of all lists, and zeros behind them, which tiles of a tensor map may read.
+  template <int Size, int Padded>
+  static const Bf16 *rounded(const Args &args, const float *from, int64_t ld, Bf16 *to,
+                             cudaStream_t stream) {
+    copyParts(PartCopy<Bf16>{args.domain, args.rows, Heads, from, ld, Size, to, Heads * Padded,
+                             Padded, /*clearsRest=*/true},
+              stream);
+    return to;
+  }
+  template <int Size, int Padded>
+  static void unpad(const Args &args, const float *from, float *to, int64_t ld,
+                    cudaStream_t stream) {
+    copyParts(PartCopy<float>{args.domain, args.rows, Heads, from, Heads * Padded, Padded, to, ld,
+                              Size},
+              stream);
+  }
+
+  static void roundFactors(Args &args, const kernels::AttentionArgs &floats, const Scratch &scratch,
+                           cudaStream_t stream) {
+    args.q = rounded<Qk, kQk>(args, floats.q, floats.ldQ, scratch.q, stream);
+    args.k = rounded<Qk, kQk>(args, floats.k, floats.ldK, scratch.k, stream);
+    args.v = rounded<V, kV>(args, floats.v, floats.ldV, scratch.v, stream);
+    args.ldQ = args.ldK = Heads * kQk;
+    args.ldV = Heads * kV;
+  }
+  static void setResult(Args &args, const kernels::AttentionArgs &floats, const Scratch &scratch) {
+    args.floatOut = kPadsV ? scratch.out : floats.out;
+    args.ldOut = kPadsV ? Heads * kV : floats.ldOut;
+  }
+};
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_ATTENTION_BF16_ATTENTION_H

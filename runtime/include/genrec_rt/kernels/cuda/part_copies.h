@@ -1,0 +1,37 @@
+//===- part_copies.h - Rows copied part by part, rounded or padded -*- C++ -*-===//
+//
+// What stands between values that a model stores, floats, and products that want something else of
+// them: factors of bfloat16, heads as wide as whole steps of an instruction, zeros in the rows that
+// a batch does not have.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_PART_COPIES_H
+#define GENREC_RT_KERNELS_CUDA_PART_COPIES_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/cuda/bf16.h"
+
+namespace genrec::rt::cuda {
+
+/// Rows of `parts` parts (heads), of `fromSize` floats each, to parts of `toSize` elements: what a
+/// part has more becomes 0, what it has less is left out. All pointers are the device's.
+template <class To> struct PartCopy {
+  const genrec_domain *rows = nullptr; ///< null: all rows are there
+  int64_t capacity = 0;                ///< of rows
+  int64_t parts = 1;
+  const float *from = nullptr;
+  int64_t ldFrom = 0, fromSize = 0;
+  To *to = nullptr;
+  int64_t ldTo = 0, toSize = 0;
+  /// Rows behind the last one, up to the capacity, become 0; otherwise they stay as they are.
+  bool clearsRest = false;
+};
+
+/// Rounds factors (factors.h).
+void copyParts(const PartCopy<Bf16> &copy, cudaStream_t stream);
+void copyParts(const PartCopy<float> &copy, cudaStream_t stream);
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_PART_COPIES_H

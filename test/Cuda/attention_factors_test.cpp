@@ -1,0 +1,121 @@
+// Attention of a model's floats with factors of bfloat16, at every level: heads that fill no
+// multiple of 8, results that are floats, matrices with odd leading dimensions, room for more rows.
+
+#include "attention_testing.h"
+
+#include "genrec_rt/kernels/cuda/attention/bf16_attention.h"
+
+namespace {
+
+using namespace genrec::rt::cuda;
+using namespace genrec::rt::cuda::testing;
+
+/// q, k, v and dOut as floats; the reference gets them rounded.
+struct FloatInputs {
+  DeviceMatrix<float> q, k, v, dOut;
+
+  FloatInputs(int64_t heads, int64_t qk, int64_t vSize, const ReferenceInputs &in)
+      : q(in.q, in.rows(), heads * qk, 3), k(in.k, in.rows(), heads * qk, 1),
+        v(in.v, in.rows(), heads * vSize, 5), dOut(in.dOut, in.rows(), heads * vSize, 1) {}
+};
+
+/// Numbers that bfloat16 does not hold.
+void spoil(ReferenceInputs &in) {
+  for (std::vector<double> *values : {&in.q, &in.k, &in.v, &in.dOut})
+    for (double &x : *values)
+      x = static_cast<float>(x * 1.00123);
+}
+
+template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features, AttentionLevel Level>
+void check(const std::vector<int64_t> &lengths, uint64_t seed) {
+  SCOPED_TRACE("level " + std::to_string(static_cast<int>(Level)));
+  using Call = Bf16Attention<Heads, Qk, V, Score, Features, Level>;
+  using Sizes = AttentionConfig<Bf16, Qk, V, Score, Features>;
+  Random random(seed);
+  const ReferenceConfig config = referenceOf<Sizes>(Heads);
+  ReferenceInputs in = genrec::rt::kernels::testing::randomInputs(config, lengths, random);
+  spoil(in);
+  FloatInputs floats(Heads, Qk, V, in);
+  roundInputs<Bf16>(in);
+  const ReferenceResults expected = Reference(config, in).run(true);
+
+  const int64_t rows = in.rows(), capacity = rows + 1;
+  DeviceMatrix<float> out({}, rows, Heads * V, 1), dQ({}, rows, Heads * Qk, 3),
+      dK({}, rows, Heads * Qk, 1), dV({}, rows, Heads * V, 1), logSumExp({}, rows, Heads, 0);
+  DeviceMatrix<float> dPosition({}, 1, static_cast<int64_t>(in.positionBias.size()), 0);
+  DeviceArray<int64_t> offsets(in.offsets);
+  DeviceArray<float> position({in.positionBias.begin(), in.positionBias.end()});
+  const auto parents = static_cast<int64_t>(in.offsets.size()) - 1,
+             longest = *std::max_element(lengths.begin(), lengths.end());
+  DeviceArray<genrec_domain> above(
+      {genrec_domain{parents, parents + 3, nullptr, nullptr, nullptr, nullptr, parents, nullptr}});
+  DeviceArray<genrec_domain> domain({genrec_domain{rows, capacity, offsets.data(), nullptr, nullptr,
+                                                   above.data(), longest, nullptr}});
+  AttentionArgs<Bf16> args;
+  args.domain = domain.data();
+  args.parents = parents + 3;
+  args.heads = Heads;
+  args.offsets = offsets.data();
+  args.maxLength = longest + 5;
+  args.rows = capacity;
+  args.logSumExp = logSumExp.memory.data();
+  args.scale = static_cast<float>(in.scale);
+  args.fixedLength = static_cast<float>(in.fixedLength);
+  args.positionBias = position.data();
+  args.positionBuckets = static_cast<int64_t>(in.positionBias.size());
+
+  genrec::rt::kernels::AttentionArgs own;
+  own.q = floats.q.memory.data(), own.ldQ = floats.q.ld;
+  own.k = floats.k.memory.data(), own.ldK = floats.k.ld;
+  own.v = floats.v.memory.data(), own.ldV = floats.v.ld;
+  own.out = out.memory.data(), own.ldOut = out.ld;
+  genrec::rt::kernels::AttentionGradients gradients;
+  gradients.dOut = floats.dOut.memory.data(), gradients.ldDOut = floats.dOut.ld;
+  gradients.dQ = dQ.memory.data(), gradients.ldDQ = dQ.ld;
+  gradients.dK = dK.memory.data(), gradients.ldDK = dK.ld;
+  gradients.dV = dV.memory.data(), gradients.ldDV = dV.ld;
+  gradients.dPositionBias = dPosition.memory.data();
+
+  auto room = [](int64_t bytes) { // whose old bytes are NaN
+    return std::vector<unsigned char>(static_cast<size_t>(bytes) + 1, 0xFF);
+  };
+  DeviceArray<unsigned char> forward(room(Call::forwardBytes(args))),
+      backward(room(Call::backwardBytes(args)));
+  Call::forward(args, own, forward.data(), nullptr);
+  Call::backward(args, own, gradients, backward.data(), nullptr);
+  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+
+  // A result is a float: only weights carry 8 bits, whose errors have no common sign.
+  out.expectNear(expected.out, 2e-3, "out");
+  if (Sizes::Softmax)
+    logSumExp.expectNear(expected.logSumExp, 1e-5, "log sum exp");
+  dQ.expectNear(expected.dQ, 4e-3, "dq");
+  dK.expectNear(expected.dK, 4e-3, "dk");
+  dV.expectNear(expected.dV, 4e-3, "dv");
+  if (Sizes::PositionBias)
+    dPosition.expectNear(expected.dPositionBias, 6e-3, "position bias");
+}
+
+template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features>
+void checkAll(const std::vector<int64_t> &lengths, uint64_t seed) {
+  check<Heads, Qk, V, Score, Features, AttentionLevel::plain>(lengths, seed);
+  check<Heads, Qk, V, Score, Features, AttentionLevel::mma>(lengths, seed);
+  check<Heads, Qk, V, Score, Features, AttentionLevel::hopper>(lengths, seed);
+}
+
+TEST(AttentionFactors, HeadsOfAnySize) {
+  checkAll<2, 25, 25, ScoreKind::silu, kCausal + kPositionBias>({0, 1, 17, 70}, 1);
+  checkAll<2, 25, 13, ScoreKind::softmax, kCausal>({3, 65, 0}, 2);
+  checkAll<3, 8, 20, ScoreKind::softmax, 0>({5, 9}, 3);
+}
+
+TEST(AttentionFactors, HeadsThatNeedNoRoom) {
+  checkAll<2, 16, 32, ScoreKind::softmax, kCausal + kPositionBias>({0, 1, 17, 70}, 4);
+  checkAll<1, 32, 32, ScoreKind::silu, kCausal>({64, 65}, 5);
+}
+
+TEST(AttentionFactors, HeadsWiderThanTensorCoresTake) {
+  check<1, 260, 8, ScoreKind::silu, kCausal, AttentionLevel::mma>({3, 20}, 6);
+}
+
+} // namespace
