@@ -292,18 +292,31 @@ def write_histories(path: Path, **changes: dict[int, int]) -> Path:
     return path
 
 
-def compile_both(make: Callable[[], gr.Model], schema: gr.Schema, folder: Path) -> dict[str, Path]:
-    return {target: gr.compile(make(), schema, target=target, output=folder / target).binary for target in TARGETS}
+def compile_both(
+    make: Callable[[], gr.Model], schema: gr.Schema, folder: Path, targets: tuple[str, ...] = TARGETS, **options: Any
+) -> dict[str, Path]:
+    return {
+        target: gr.compile(make(), schema, target=target, output=folder / target, **options).binary
+        for target in targets
+    }
 
 
-def make_retrieval(name: str, model: str, folder: Path, **options: Any) -> Made:
+def make_retrieval(
+    name: str,
+    model: str,
+    folder: Path,
+    targets: tuple[str, ...] = TARGETS,
+    compile_options: dict[str, Any] | None = None,
+    **options: Any,
+) -> Made:
     """A retrieval example with a catalogue of ITEMS."""
     items = folder / "items.parquet"
     pq.write_table(pa.table({"item": pa.array(ITEMS, pa.int64())}), items)
     data = write_histories(folder / "users.parquet")
     kind = getattr(load_example(name, "model"), model)
     catalogue = gr.catalogue(str(items), id="item")
-    binaries = compile_both(lambda: kind(catalogue, **options), gr.Schema.from_parquet(data), folder)
+    schema = gr.Schema.from_parquet(data)
+    binaries = compile_both(lambda: kind(catalogue, **options), schema, folder, targets, **(compile_options or {}))
     return Made(binaries, data)
 
 

@@ -7,9 +7,9 @@
 #include "genrec_rt/kernels/cuda/linear_products.h"
 
 #include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/activation.h"
 #include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/launch.h"
-#include "genrec_rt/kernels/shared/math.h"
 
 #include <algorithm>
 
@@ -18,24 +18,6 @@ namespace genrec::rt::cuda {
 namespace {
 
 constexpr int kTile = 64, kDepth = 16, kEach = 4, kSide = kTile / kEach, kThreads = kSide * kSide;
-
-__device__ float activate(Activation activation, float x) {
-  switch (activation) {
-  case Activation::none:
-    return x;
-  case Activation::relu:
-    return x <= 0 ? 0.0f : x; // keeps NaN
-  case Activation::silu:
-    return kernels::silu(x);
-  case Activation::gelu:
-    return kernels::gelu(x);
-  case Activation::sigmoid:
-    return kernels::sigmoid(x);
-  case Activation::tanh:
-    return kernels::tanh(x);
-  }
-  return x;
-}
 
 /// sums += left^T right over `depth` slices: this thread's elements of the tile.
 __device__ void addSlices(const float (&left)[kDepth][kTile], const float (&right)[kDepth][kTile],

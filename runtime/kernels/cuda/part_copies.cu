@@ -16,14 +16,15 @@ __device__ void storeElement(Bf16 *to, float x) { *to = bf16Factor(x); }
 __device__ void storeElement(float *to, float x) { *to = x; }
 
 template <class To> __global__ void __launch_bounds__(kThreads) copy(const PartCopy<To> c) {
-  const int64_t rows = c.rows ? c.rows->count : c.capacity, width = c.parts * c.toSize;
+  const int64_t left = c.rows ? c.rows->count - c.firstRow : c.capacity, width = c.parts * c.toSize;
+  const int64_t rows = left < 0 ? 0 : left < c.capacity ? left : c.capacity;
   const int64_t end = (c.clearsRest ? c.capacity : rows) * width;
   for (int64_t i = threadInGrid(); i < end; i += threadsInGrid()) {
     const int64_t row = i / width, column = i % width, part = column / c.toSize,
                   at = column % c.toSize;
     const bool isThere = row < rows && at < c.fromSize;
     storeElement(c.to + row * c.ldTo + column,
-                 isThere ? c.from[row * c.ldFrom + part * c.fromSize + at] : 0.0f);
+                 isThere ? c.from[(c.firstRow + row) * c.ldFrom + part * c.fromSize + at] : 0.0f);
   }
 }
 

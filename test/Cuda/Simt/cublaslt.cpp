@@ -293,6 +293,21 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo,
+                                       cublasLtMatmulHeuristicResult_t *result) {
+  if (!algo || !result || algo->data[0] != kAlgorithm)
+    return invalid("the algorithm is not from cublasLtMatmulAlgoGetHeuristic");
+  if (cublasStatus_t status = check(*desc, *a, *b, *c, *d); status != CUBLAS_STATUS_SUCCESS)
+    return status;
+  *result = {};
+  result->algo = *algo;
+  result->workspaceSize = algo->data[5];
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *a, cublasLtMatrixLayout_t aLayout, const void *b,
                               cublasLtMatrixLayout_t bLayout, const void *beta, const void *c,

@@ -26,6 +26,7 @@ template <class To> struct PartCopy {
   int64_t ldTo = 0, toSize = 0;
   /// Rows behind the last one, up to the capacity, become 0; otherwise they stay as they are.
   bool clearsRest = false;
+  int64_t firstRow = 0; ///< of `from`, where the copied rows begin; `capacity` counts from there
 };
 
 /// Rounds factors (factors.h).

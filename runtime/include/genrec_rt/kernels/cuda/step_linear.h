@@ -1,13 +1,13 @@
 //===- step_linear.h - Matrix products as emitted stages call them -*- C++ -*-===//
 //
-// The calls of cpu/step_linear.h, of all rows of a domain (linear_products.h).
+// The calls of cpu/step_linear.h, of all rows of a domain (library_products.h).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_KERNELS_CUDA_STEP_LINEAR_H
 #define GENREC_RT_KERNELS_CUDA_STEP_LINEAR_H
 
-#include "genrec_rt/kernels/cuda/linear_products.h"
+#include "genrec_rt/kernels/cuda/library_products.h"
 #include "genrec_rt/kernels/cuda/step.h"
 
 namespace genrec::rt::kernels {
@@ -39,7 +39,8 @@ void fusedLinear(genrec_step *step, const genrec_domain *rows, const float *x, i
   product.ldPre = ldPre;
   product.y = y;
   product.ldY = ldY;
-  cuda::multiply(product, streamOf(step));
+  const int64_t bytes = cuda::fastestScratchBytes(product);
+  cuda::multiplyFastest(product, bytes > 0 ? scratchOf(step, bytes) : nullptr, streamOf(step));
 }
 
 /// y[rows, N] = x[rows, K] W + bias.
@@ -54,9 +55,10 @@ void linear(genrec_step *step, const genrec_domain *rows, const float *x, int64_
 template <int K, int N, bool Bf16 = false>
 void weightGradient(genrec_step *step, const genrec_domain *rows, const float *x, int64_t ldX,
                     const float *y, int64_t ldY, float *out) {
-  void *scratch = scratchOf(step, cuda::contractionScratchBytes(rows->capacity, K, N));
-  cuda::contractRows({rows->device, rows->capacity, K, N, x, ldX, y, ldY, out, Bf16}, scratch,
-                     streamOf(step));
+  const cuda::RowContraction contraction{rows->device, rows->capacity, K,   N,   x,
+                                         ldX,          y,              ldY, out, Bf16};
+  void *scratch = scratchOf(step, cuda::fastestScratchBytes(contraction));
+  cuda::contractFastest(contraction, scratch, streamOf(step));
 }
 
 } // namespace genrec::rt::kernels

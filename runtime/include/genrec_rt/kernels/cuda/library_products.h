@@ -1,0 +1,44 @@
+//===- library_products.h - Products through cuBLASLt -------------*- C++ -*-===//
+//
+// The products of linear_products.h by cuBLASLt where the process has it
+// (runtime/kernels/cuda/cublaslt_library.h), both sizes of the weight are kLeastLibrarySize or
+// more, and the library has an algorithm; by our tiles otherwise. fp32 is CUBLAS_COMPUTE_32F, never
+// TF32; factors of bfloat16 are rounded into scratch, with rows of whole multiples of 8, and added
+// up in fp32. The library adds the bias. Activations and residuals are ours, in one more pass: its
+// GELU is the approximation with tanh, and it does not say what its ReLU makes of NaN.
+//
+// The number of rows lies in device memory, so a product runs over the capacity's rows: behind the
+// last row y is written from whatever x holds there, which nobody reads. A contraction over rows
+// reads copies whose rows behind the last one are zeros, in chunks of kContractionRows (a batch of
+// products) whose sums are added in order.
+//
+// The same bits in every run: without split-K (no reduction scheme is allowed), and with one
+// algorithm per shape at any number of rows, which is chosen once for kPlannedRows: an element
+// depends on its own row alone, a contraction on the rows that there are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_LIBRARY_PRODUCTS_H
+#define GENREC_RT_KERNELS_CUDA_LIBRARY_PRODUCTS_H
+
+#include "genrec_rt/kernels/cuda/linear_products.h"
+
+namespace genrec::rt::cuda {
+
+/// Below that our tiles run: not measured on a device yet.
+constexpr int64_t kLeastLibrarySize = 32;
+constexpr int64_t kContractionRows = 1024, kPlannedRows = 4096;
+
+/// Whether cuBLASLt runs the product. Makes its plan (descriptors and algorithm), once per shape.
+bool libraryTakes(const LinearProduct &product);
+bool libraryTakes(const RowContraction &contraction);
+
+/// Bytes of scratch, aligned to 256, of the functions below, which use cuBLASLt or tiles.
+int64_t fastestScratchBytes(const LinearProduct &product);
+int64_t fastestScratchBytes(const RowContraction &contraction);
+void multiplyFastest(const LinearProduct &product, void *scratch, cudaStream_t stream);
+void contractFastest(const RowContraction &contraction, void *scratch, cudaStream_t stream);
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_LIBRARY_PRODUCTS_H

@@ -1,0 +1,239 @@
+//===- library_products_test.cpp - Products through cuBLASLt --------------===//
+//
+// On the host through the emulated library, which checks sizes, alignments and workspaces. Held to
+// double precision, with rows behind the last one that are NaN.
+//
+//===----------------------------------------------------------------------===//
+
+#include "domain_copies.h"
+#include "streams_testing.h"
+
+#include "genrec_rt/kernels/cuda/factors.h"
+#include "genrec_rt/kernels/cuda/library_products.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+std::vector<float> randomFloats(int64_t count, std::mt19937_64 &random) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &value : values)
+    value = static_cast<float>(static_cast<int64_t>(random() % 200001) - 100000) / 51200;
+  return values;
+}
+
+/// `rows` rows of `ld` floats, and NaN in the rest of `capacity` rows.
+std::vector<float> rowsOf(int64_t rows, int64_t capacity, int64_t ld, std::mt19937_64 &random) {
+  std::vector<float> values = randomFloats(rows * ld, random);
+  values.resize(static_cast<size_t>(capacity * ld), NAN);
+  return values;
+}
+
+float at(const std::vector<float> &values, int64_t index) {
+  return values[static_cast<size_t>(index)];
+}
+
+/// Memory as large as a call wants it, whose old bytes are NaN.
+template <class Product> Copy<char> scratchFor(const Product &product) {
+  return Copy<char>(
+      std::vector<char>(static_cast<size_t>(fastestScratchBytes(product)) + 1, '\xff'));
+}
+
+/// A product and what belongs to it. `odd` sizes, leading dimensions and addresses are aligned to a
+/// float alone.
+struct Layer {
+  int64_t rows, capacity, k, n;
+  bool bf16, transposed, isWhole;
+  std::unique_ptr<HostDomain> host;
+  DeviceDomain domain;
+  int64_t ldX, ldY;
+  std::vector<float> x, w, bias, residual;
+  Copy<float> xs, ws, biases, residuals, pre, y;
+
+  Layer(int64_t rows, int64_t capacity, int64_t k, int64_t n, bool bf16, bool transposed,
+        bool isWhole, std::mt19937_64 &random)
+      : rows(rows), capacity(capacity), k(k), n(n), bf16(bf16), transposed(transposed),
+        isWhole(isWhole), host(makeRoot(rows, random)), domain(*host, nullptr, capacity),
+        ldX(k + k % 2), ldY(n + n % 3), x(rowsOf(rows, capacity + 1, ldX, random)),
+        w(randomFloats(k * n, random)), bias(randomFloats(n, random)),
+        residual(rowsOf(rows, capacity, n, random)), xs(x), ws(w), biases(bias),
+        residuals(residual), pre(rowsOf(0, capacity, n, random)),
+        y(rowsOf(0, capacity + 1, ldY, random)) {}
+
+  LinearProduct product() {
+    LinearProduct p;
+    p.rows = domain.get(), p.capacity = capacity;
+    p.k = k, p.n = n;
+    p.x = xs.data() + k % 2, p.ldX = ldX;
+    p.weight = ws.data(), p.transposed = transposed, p.bf16 = bf16;
+    p.bias = biases.data();
+    p.y = y.data() + n % 3, p.ldY = ldY;
+    if (isWhole) {
+      p.activation = Activation::silu;
+      p.residual = residuals.data(), p.ldResidual = n;
+      p.pre = pre.data(), p.ldPre = n;
+    }
+    return p;
+  }
+
+  void expectRight() const {
+    const std::vector<float> got = y.fetch(), before = pre.fetch();
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < n; ++c) {
+        double sum = at(bias, c), size = std::fabs(sum);
+        for (int64_t i = 0; i < k; ++i) {
+          const double term = double(factor(bf16, at(x, k % 2 + r * ldX + i))) *
+                              factor(bf16, at(w, transposed ? c * k + i : i * n + c));
+          sum += term, size += std::fabs(term);
+        }
+        const double bound = static_cast<double>(k + 1) * 0x1p-24 * size + 1e-12;
+        if (isWhole) {
+          ASSERT_NEAR(at(before, r * n + c), sum, bound) << "row " << r << " column " << c;
+          sum = sum / (1 + std::exp(-sum)) + at(residual, r * n + c);
+        }
+        ASSERT_NEAR(at(got, n % 3 + r * ldY + c), sum, 2 * bound + 4e-7 * (1 + std::fabs(sum)))
+            << "row " << r << " column " << c;
+      }
+  }
+};
+
+TEST(LibraryProducts, RowsTimesAWeight) {
+  std::mt19937_64 random(1);
+  for (int64_t rows : {0, 1, 65})
+    for (auto [k, n] : {std::pair<int64_t, int64_t>(32, 32), {64, 40}, {33, 70}, {100, 37}})
+      for (int variant = 0; variant < 8; ++variant) {
+        SCOPED_TRACE(testing::Message()
+                     << rows << " rows, " << k << " by " << n << ", " << variant);
+        Layer layer(rows, rows + 9, k, n, variant & 1, variant & 2, variant & 4, random);
+        const LinearProduct product = layer.product();
+        ASSERT_TRUE(libraryTakes(product));
+        Copy<char> scratch = scratchFor(product);
+        multiplyFastest(product, scratch.data(), nullptr);
+        layer.expectRight();
+      }
+}
+
+TEST(LibraryProducts, SmallOnesAreTiles) {
+  std::mt19937_64 random(2);
+  for (auto [k, n, capacity] : {std::tuple<int64_t, int64_t, int64_t>(31, 64, 9), {64, 1, 9}}) {
+    Layer layer(5, capacity, k, n, false, false, true, random);
+    EXPECT_FALSE(libraryTakes(layer.product()));
+    EXPECT_EQ(fastestScratchBytes(layer.product()), 0);
+    multiplyFastest(layer.product(), nullptr, nullptr);
+    layer.expectRight();
+  }
+  Layer none(0, 0, 64, 64, true, false, false, random);
+  EXPECT_FALSE(libraryTakes(none.product()));
+  multiplyFastest(none.product(), nullptr, nullptr);
+}
+
+/// out = x^T y with `rows` rows of room for `capacity`, the rest NaN.
+std::vector<float> contract(int64_t rows, int64_t capacity, int64_t k, int64_t n, bool bf16,
+                            std::vector<float> x, std::vector<float> y) {
+  std::mt19937_64 random(3);
+  auto host = makeRoot(rows, random);
+  DeviceDomain domain(*host, nullptr, capacity);
+  x.resize(static_cast<size_t>(capacity * (k + 1)), NAN);
+  y.resize(static_cast<size_t>(capacity * n), NAN);
+  Copy<float> xs(x), ys(y), out(std::vector<float>(static_cast<size_t>(k * n), NAN));
+  const RowContraction contraction{domain.get(), capacity, k, n,          xs.data(),
+                                   k + 1,        ys.data(), n, out.data(), bf16};
+  Copy<char> scratch = scratchFor(contraction);
+  contractFastest(contraction, scratch.data(), nullptr);
+  return out.fetch();
+}
+
+TEST(LibraryProducts, ContractionsOverRows) {
+  std::mt19937_64 random(4);
+  for (int64_t rows : {0, 1, 1023, 1025, 2600})
+    for (auto [k, n] : {std::pair<int64_t, int64_t>(32, 40), {33, 37}, {31, 64}})
+      for (bool bf16 : {false, true}) {
+        SCOPED_TRACE(testing::Message() << rows << " rows, " << k << " by " << n << ", " << bf16);
+        const std::vector<float> x = randomFloats(rows * (k + 1), random),
+                                 y = randomFloats(rows * n, random);
+        const std::vector<float> got = contract(rows, rows + 7, k, n, bf16, x, y);
+        for (int64_t i = 0; i < k; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            double sum = 0, size = 0;
+            for (int64_t r = 0; r < rows; ++r) {
+              const double term = double(factor(bf16, at(x, r * (k + 1) + i))) *
+                                  factor(bf16, at(y, r * n + j));
+              sum += term, size += std::fabs(term);
+            }
+            ASSERT_NEAR(at(got, i * n + j), sum, static_cast<double>(rows) * 0x1p-24 * size);
+          }
+        // Room for more rows, as a larger batch before left it, changes nothing.
+        EXPECT_EQ(contract(rows, 2 * rows + 3000, k, n, bf16, x, y), got);
+      }
+}
+
+/// More chunks than copies of them may take at once: 1024 rows of 4096 floats on both sides, and
+/// the sums.
+TEST(LibraryProducts, LongContractionsRunInGroups) {
+  constexpr int64_t kRows = 3, kCapacity = 5 * kContractionRows, kSize = 2048;
+  std::mt19937_64 random(5);
+  RowContraction contraction;
+  contraction.capacity = kCapacity, contraction.k = 1024, contraction.n = kSize;
+  ASSERT_LT(fastestScratchBytes(contraction), int64_t(90) << 20);
+  const std::vector<float> x = randomFloats(kRows * 33, random),
+                           y = randomFloats(kRows * 32, random);
+  EXPECT_EQ(contract(kRows, 200 * kContractionRows, 32, 32, true, x, y),
+            contract(kRows, kRows, 32, 32, true, x, y));
+}
+
+class LibraryStreams : public Graphs {};
+INSTANTIATE_TEST_SUITE_P(Seeds, LibraryStreams, testing::Range<uint64_t>(1, 5));
+
+TEST_P(LibraryStreams, ACapturedProductRunsAgain) {
+  std::mt19937_64 random(GetParam());
+  for (bool bf16 : {false, true}) {
+    Layer layer(20, 40, 64, 48, bf16, false, true, random);
+    const LinearProduct product = layer.product();
+    Copy<char> scratch = scratchFor(product);
+    recapture([&] { multiplyFastest(product, scratch.data(), first); });
+    cudaGraphExec_t captured = nullptr;
+    GENREC_CUDA_CHECK(cudaGraphInstantiate(&captured, graph, 0));
+    for (int run = 0; run < 2; ++run) {
+      GENREC_CUDA_CHECK(cudaGraphLaunch(captured, first));
+      GENREC_CUDA_CHECK(cudaStreamSynchronize(first));
+      layer.expectRight();
+    }
+    GENREC_CUDA_CHECK(cudaGraphExecDestroy(captured));
+  }
+}
+
+/// What is in the stream before a product is there, what is behind it waits.
+TEST_P(LibraryStreams, EverythingIsInTheStreamThatIsGiven) {
+  std::mt19937_64 random(GetParam());
+  for (bool bf16 : {false, true}) {
+    Layer layer(20, 40, 64, 48, bf16, true, true, random);
+    const LinearProduct product = layer.product();
+    Copy<char> scratch = scratchFor(product);
+    Copy<float> given(layer.x);
+    const size_t bytes = layer.x.size() * 4;
+    GENREC_CUDA_CHECK(cudaMemsetAsync(layer.xs.data(), 0, bytes, first));
+    GENREC_CUDA_CHECK(cudaMemcpyAsync(layer.xs.data(), given.data(), bytes,
+                                      cudaMemcpyDeviceToDevice, first));
+    multiplyFastest(product, scratch.data(), first);
+    GENREC_CUDA_CHECK(cudaMemsetAsync(layer.xs.data(), 0, bytes, first));
+    GENREC_CUDA_CHECK(cudaStreamSynchronize(first));
+    layer.expectRight();
+  }
+}
+
+TEST_P(LibraryStreams, NeedScratchOfTheirOwn) {
+  std::mt19937_64 random(GetParam());
+  Layer one(5, 9, 32, 32, false, false, false, random),
+      other(5, 9, 32, 32, false, false, false, random);
+  Copy<char> scratch = scratchFor(one.product());
+  EXPECT_THAT(accusation([&] {
+                multiplyFastest(one.product(), scratch.data(), first);
+                multiplyFastest(other.product(), scratch.data(), second);
+              }),
+              testing::HasSubstr("race between operations: matmul"));
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
