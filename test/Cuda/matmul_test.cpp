@@ -242,5 +242,31 @@ TEST_P(Product, IsAnOperationOfItsStream) {
               HasSubstr("race between operations: matmul"));
 }
 
+TEST_P(Product, ColumnsOfUninitialisedMemoryStaySo) {
+  Copy<float> a(std::vector<float>(16, 1.0f)), d(std::vector<float>(16));
+  float *b = nullptr;
+  GENREC_CUDA_CHECK(cudaMalloc(&b, 64));
+  GENREC_CUDA_CHECK(cudaMemset(b, 0, 32)); // two columns of four
+  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  auto square = layout(4, 4, 4), half = layout(4, 2, 4);
+  EXPECT_EQ(accusation([&] { run(a.data(), square, b, square, d.data(), square, first); }), "none");
+  // What was made of them is known, the rest may be a product's operand once more but not a sum's.
+  Copy<float> more(std::vector<float>(16));
+  EXPECT_EQ(accusation([&] { run(d.data(), half, b, layout(2, 2, 4), more.data(), half, first); }),
+            "none");
+  EXPECT_EQ(accusation([&] { run(a.data(), square, d.data(), square, more.data(), square, first); }),
+            "none");
+  EXPECT_THAT(accusation([&] {
+                run(d.data(), square, a.data(), square, more.data(), square, first);
+              }),
+              HasSubstr("uninitialised device memory: row 2"));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_T);
+  EXPECT_THAT(accusation([&] {
+                run(a.data(), square, b, square, more.data(), square, first);
+              }),
+              HasSubstr("uninitialised device memory"));
+  GENREC_CUDA_CHECK(cudaFree(b));
+}
+
 } // namespace
 } // namespace genrec::rt::cuda::test

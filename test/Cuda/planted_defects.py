@@ -20,6 +20,7 @@ KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attentio
 SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
 STORE = "embedding/cuda/store.cu"
+LIBRARY = KERNELS + "library_products.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
 DEVICE = "embedding/cuda/device.cu"  # what a session's steps are queued by
 DISTINCT, LOOKUPS, TOUCHED = KERNELS + "distinct.cu", "embedding/cuda/distinct_lookups.cu", "embedding/cuda/distinct_rows.cu"
@@ -40,6 +41,7 @@ EXCHANGE_TESTS = "Seeds/DeviceRowExchanges.RowsAndSumsAreThoseOfTheHost/*"
 SUM_TESTS = "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*"
 CACHED_TESTS = "CudaCachedStore.IsATableWhateverTheCacheHolds"
 PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.*", "DistinctLookups.*"
+LIBRARY_TESTS = "Seeds/LibraryStreams.*/0:LibraryProducts.ContractionsOfFewRows"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
 
 
@@ -288,6 +290,17 @@ DEFECTS = [
     session("what is brought to the device is overwritten", "state.cpp", "owned->synchronize();", nth=1),
     session("a parameter is read before it is there", "state.cpp", "owned->synchronize();", nth=2),
     session("notes are not cleared", "notes.cpp", "device.fill(memory.data(), GENREC_NO_PLACE & 0xFF, kBytes);"),
+    # Products through cuBLASLt.
+    Defect("a product does not wait for its factors", LIBRARY, LIBRARY_TESTS,
+           "plans.multiply(shape, operands, scratch.workspace, stream);",
+           "plans.multiply(shape, operands, scratch.workspace, nullptr);"),
+    Defect("the workspace is where rounded factors are", LIBRARY, LIBRARY_TESTS,
+           "plans.multiply(shape, operands, scratch.workspace, stream);",
+           "plans.multiply(shape, operands, p.bf16 ? scratch.x : scratch.workspace, stream);"),
+    Defect("sums read rows that are not there", LIBRARY, LIBRARY_TESTS, "copyRows(c, first, each, c.x, c.ldX, c.k, scratch.x, stream);",
+           "copyRows({nullptr, c.capacity, c.k, c.n, c.x, c.ldX, c.y, c.ldY, c.out, c.bf16}, first, each, c.x, c.ldX, c.k, scratch.x, stream);"),
+    Defect("chunks without rows are added up", LIBRARY, LIBRARY_TESTS,
+           "min(chunks, (rows + kContractionRows - 1) / kContractionRows)", "chunks + 1"),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
 ]  # fmt: skip

@@ -2,10 +2,12 @@
 
 #include "matmul.h"
 
+#include "arena.h"
 #include "bf16_value.h"
 #include "operations.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace simt {
 
@@ -27,6 +29,29 @@ void accessMatrix(const simtMatrixLayout &layout, const void *values, bool isWri
     if (layout.batchStride == 0)
       return;
   }
+}
+
+/// The columns of d that are made of uninitialised memory, where each is made of a column of b of its
+/// own: a product may run over more rows than there are. They stay uninitialised, so that it is
+/// their reader who is accused. Anything else must be initialised.
+std::vector<int64_t> accessColumns(const Matmul &product) {
+  const simtMatrixLayout &b = product.bLayout;
+  const Epilogue epilogue(product.desc.epilogue);
+  std::vector<int64_t> undefined;
+  if (b.order != CUBLASLT_ORDER_COL || product.dLayout.order != CUBLASLT_ORDER_COL ||
+      product.desc.transB != CUBLAS_OP_N || b.batches != 1 || epilogue.rowSums || epilogue.sumsB) {
+    accessMatrix(b, product.b, false);
+    return undefined;
+  }
+  const size_t bytes = static_cast<size_t>(b.rows) * bytesOf(b.type);
+  for (int64_t column = 0; column < b.cols; ++column) {
+    const char *at = static_cast<const char *>(product.b) +
+                     column * b.ld * static_cast<int64_t>(bytesOf(b.type));
+    if (arena().holds(at) && std::memchr(arena().shadowOf(at), fresh, bytes))
+      undefined.push_back(column);
+    accessRange(at, bytes, false);
+  }
+  return undefined;
 }
 
 float valueAt(cudaDataType type, const void *values, int64_t index) {
@@ -204,7 +229,7 @@ void runMatmul(const Matmul &product) {
   const float alpha = scalar(product.alpha, product.alphaValue);
   const float beta = scalar(product.beta, product.betaValue);
   accessMatrix(product.aLayout, product.a, false);
-  accessMatrix(product.bLayout, product.b, false);
+  const std::vector<int64_t> undefined = accessColumns(product);
   if (beta != 0)
     accessMatrix(product.cLayout, product.c, false);
   // Whose workspace it is must not be another's at the same time.
@@ -214,6 +239,11 @@ void runMatmul(const Matmul &product) {
   for (int64_t batch = 0; batch < product.dLayout.batches; ++batch)
     runBatch(product, batch, alpha, beta);
   accessMatrix(product.dLayout, product.d, true);
+  const auto element = static_cast<int64_t>(bytesOf(product.dLayout.type));
+  for (int64_t column : undefined)
+    std::memset(arena().shadowOf(static_cast<char *>(product.d) +
+                                 column * product.dLayout.ld * element),
+                fresh, static_cast<size_t>(product.dLayout.rows * element));
 }
 
 } // namespace simt
