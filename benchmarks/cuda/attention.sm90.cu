@@ -127,6 +127,7 @@ public:
     gradients.dV = tensors.dV;
     gradients.ldDOut = gradients.ldDQ = gradients.ldDK = gradients.ldDV = kHeads * Size;
     gradients.dPositionBias = tensors.dPositionBias, gradients.dTimeBias = tensors.dTimeBias;
+    void *list = memory.of<char>(attentionForwardBytes<C, Level>(args));
     void *space = memory.of<char>(static_cast<int64_t>(attentionBackwardBytes<C, Level>(args)));
     const double product = 2.0 * Size * static_cast<double>(kHeads) * lists.pairs();
     auto add = [&](const char *direction, int products, auto work) {
@@ -135,7 +136,7 @@ public:
                      std::to_string(Size) + ", " + lists.name + ", bias " + biases,
                  rate, "TFLOP/s");
     };
-    add("forward", 2, [&](cudaStream_t s) { attentionForward<C, Level>(args, s); });
+    add("forward", 2, [&](cudaStream_t s) { attentionForward<C, Level>(args, list, s); });
     add("backward", 5,
         [&](cudaStream_t s) { attentionBackward<C, Level>(args, gradients, space, s); });
   }

@@ -8,7 +8,7 @@ namespace genrec::rt::cuda {
 
 #define GENREC_INSTANTIATE(Config, Level)                                                          \
   template void attentionForward<Config, AttentionLevel::Level>(const AttentionArgs<Bf16> &,       \
-                                                                cudaStream_t);                     \
+                                                                void *, cudaStream_t);             \
   template void attentionBackward<Config, AttentionLevel::Level>(                                  \
       const AttentionArgs<Bf16> &, const AttentionGradients<Bf16> &, void *, cudaStream_t);
 

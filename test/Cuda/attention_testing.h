@@ -147,9 +147,12 @@ template <class C, AttentionLevel Level> struct DeviceRun {
     gradients.dV = dV.memory.data(), gradients.ldDV = dV.ld;
     gradients.dPositionBias = dPositionBias.memory.data();
     gradients.dTimeBias = dTimeBias.memory.data();
-    attentionForward<C, Level>(args, nullptr);
-    DeviceArray<unsigned char> space(std::vector<unsigned char>(
-        static_cast<size_t>(attentionBackwardBytes<C, Level>(args)), 0xFF));
+    auto memoryOf = [](int64_t bytes) {
+      return std::vector<unsigned char>(static_cast<size_t>(bytes), 0xFF);
+    };
+    DeviceArray<unsigned char> list(memoryOf(attentionForwardBytes<C, Level>(args)));
+    attentionForward<C, Level>(args, list.data(), nullptr);
+    DeviceArray<unsigned char> space(memoryOf(attentionBackwardBytes<C, Level>(args)));
     attentionBackward<C, Level>(args, gradients, space.data(), nullptr);
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }

@@ -26,6 +26,8 @@
 #include "genrec_rt/kernels/cuda/attention/plain.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 
+#include <algorithm>
+
 namespace genrec::rt::cuda {
 
 enum class AttentionLevel { plain, mma, hopper };
@@ -44,6 +46,17 @@ constexpr bool kHasTensorCoreKernels = sizeof(typename C::Element) == 2 && C::Qk
 
 namespace detail {
 
+/// Hands out parts of memory, one after the other, aligned to 256 bytes.
+struct Pieces {
+  char *base;
+  int64_t bytes = 0;
+
+  template <class T> void take(T *&part, int64_t count) {
+    part = reinterpret_cast<T *>(base + bytes);
+    bytes += blocksFor(count * static_cast<int64_t>(sizeof(T)), 256) * 256;
+  }
+};
+
 /// The parts of backward's space, and what of it is cleared before a call.
 struct BackwardLayout {
   BackwardSpace space;
@@ -53,20 +66,18 @@ struct BackwardLayout {
   static BackwardLayout of(const AttentionArgs<typename C::Element> &args, AttentionLevel level,
                            void *memory) {
     BackwardLayout layout;
-    char *base = static_cast<char *>(memory);
-    auto take = [&]<class T>(T *&part, int64_t count) {
-      part = reinterpret_cast<T *>(base + layout.bytes);
-      layout.bytes += blocksFor(count * static_cast<int64_t>(sizeof(T)), 256) * 256;
-    };
+    Pieces pieces{static_cast<char *>(memory)};
+    auto take = [&](auto *&part, int64_t count) { pieces.take(part, count); };
     BackwardSpace &space = layout.space;
     take(space.greatest, 1);
     take(space.listMost, args.parents * args.heads * 2);
     take(space.positionSums, C::PositionBias ? args.positionBuckets : 0);
     take(space.timeSums, C::TimeBias ? args.timeBuckets : 0);
     take(space.querySums, level == AttentionLevel::plain ? 0 : args.heads * args.rows * C::Qk);
-    layout.clearedBytes = layout.bytes;
+    layout.clearedBytes = pieces.bytes;
     take(space.rowProduct, C::Softmax ? args.heads * args.rows : 0);
     take(space.rowQuantum, args.heads * args.rows);
+    layout.bytes = pieces.bytes;
     return layout;
   }
 };
@@ -77,6 +88,13 @@ template <class E> int tilesOf(const AttentionArgs<E> &args, int tile) {
 }
 template <class E> dim3 gridOf(const AttentionArgs<E> &args, int tile) {
   return dim3(static_cast<unsigned>(args.parents * args.heads * tilesOf(args, tile)));
+}
+
+/// No more tiles are there in all lists and heads.
+template <class E> int64_t mostTiles(const AttentionArgs<E> &args, int tile) {
+  const int64_t byLength = args.parents * tilesOf(args, tile),
+                byRows = args.parents + args.rows / tile;
+  return args.heads * std::min(byLength, byRows);
 }
 
 template <class E> dim3 prepareGrid(const AttentionArgs<E> &args) {
@@ -130,15 +148,52 @@ void backwardMma(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16>
   }
 }
 
-template <class C> void forwardHopper(const AttentionArgs<Bf16> &args, cudaStream_t stream) {
+/// Where the list of tiles lies in memory of a forward call.
+struct ForwardLayout {
+  TileList list;
+  int64_t clearedBytes = 0, bytes = 0;
+
+  template <class C> static ForwardLayout of(const AttentionArgs<Bf16> &args, void *memory) {
+    ForwardLayout layout;
+    Pieces pieces{static_cast<char *>(memory)};
+    pieces.take(layout.list.counts, kBins);
+    pieces.take(layout.list.placed, kBins);
+    pieces.take(layout.list.taken, 1);
+    layout.clearedBytes = pieces.bytes;
+    pieces.take(layout.list.count, 1);
+    pieces.take(layout.list.tiles, mostTiles(args, HopperForward<C>::kRows));
+    layout.bytes = pieces.bytes;
+    return layout;
+  }
+};
+
+inline int multiprocessors() {
+  int device = 0, count = 0;
+  GENREC_CUDA_CHECK(cudaGetDevice(&device));
+  GENREC_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
+}
+
+template <class C>
+void forwardHopper(const AttentionArgs<Bf16> &args, void *memory, cudaStream_t stream) {
   using Shape = HopperForward<C>;
+  constexpr int kRows = Shape::kRows, kColumns = Shape::kColumns;
+  const ForwardLayout layout = ForwardLayout::of<C>(args, memory);
   const HopperForwardMaps maps{
-      makeTensorMap(args.q, args.rows, args.heads, C::Qk, args.ldQ, Shape::kRows),
-      makeTensorMap(args.k, args.rows, args.heads, C::Qk, args.ldK, Shape::kColumns),
-      makeTensorMap(args.v, args.rows, args.heads, C::V, args.ldV, Shape::kColumns)};
-  const LaunchShape shape{gridOf(args, Shape::kRows), dim3(kHopperThreads), Shape::kSharedBytes};
-  GENREC_CUDA_LAUNCH(stream, shape, (attentionForwardHopper<C>), args, maps,
-                     tilesOf(args, Shape::kRows));
+      makeTensorMap(args.q, args.rows, args.heads, C::Qk, args.ldQ, kRows),
+      makeTensorMap(args.k, args.rows, args.heads, C::Qk, args.ldK, kColumns),
+      makeTensorMap(args.v, args.rows, args.heads, C::V, args.ldV, kColumns)};
+  GENREC_CUDA_CHECK(cudaMemsetAsync(memory, 0, static_cast<size_t>(layout.clearedBytes), stream));
+  constexpr int64_t kMostBlocks = 128; // of 256 threads, whose atomics meet in few bins
+  const int64_t listBlocks = blocksFor(args.parents * tilesOf(args, kRows), kListThreads);
+  const LaunchShape make{dim3(static_cast<unsigned>(std::min(listBlocks, kMostBlocks))),
+                         dim3(kListThreads)};
+  GENREC_CUDA_LAUNCH(stream, make, (attentionCountTiles<C, kRows, kColumns>), args, layout.list);
+  GENREC_CUDA_LAUNCH(stream, make, (attentionPlaceTiles<C, kRows, kColumns>), args, layout.list);
+  const int64_t blocks = std::min<int64_t>(mostTiles(args, kRows), multiprocessors());
+  const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kHopperThreads),
+                          Shape::kSharedBytes};
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionForwardHopper<C>), args, maps, layout.list);
 }
 
 template <class C, BackwardPart Part>
@@ -169,15 +224,24 @@ void backwardHopper(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf
 
 } // namespace detail
 
+/// Bytes of memory, aligned to 256, that attentionForward wants.
+template <class C, AttentionLevel Level>
+int64_t attentionForwardBytes(const AttentionArgs<typename C::Element> &args) {
+  if constexpr (Level == AttentionLevel::hopper)
+    return detail::ForwardLayout::of<C>(args, nullptr).bytes;
+  return 0;
+}
+
 /// Computes `out`, and `logSumExp` for softmax.
 template <class C, AttentionLevel Level>
-void attentionForward(const AttentionArgs<typename C::Element> &args, cudaStream_t stream) {
+void attentionForward(const AttentionArgs<typename C::Element> &args, void *memory,
+                      cudaStream_t stream) {
   static_assert(Level == AttentionLevel::plain || kHasTensorCoreKernels<C>,
                 "tensor cores take bfloat16 values and sizes that are multiples of 8 up to 256");
   if (args.parents == 0 || args.maxLength == 0)
     return;
   if constexpr (Level == AttentionLevel::hopper)
-    detail::forwardHopper<C>(args, stream);
+    detail::forwardHopper<C>(args, memory, stream);
   else if constexpr (Level == AttentionLevel::mma)
     detail::forwardMma<C>(args, stream);
   else

@@ -54,14 +54,16 @@ class Bf16Attention {
   static constexpr bool kPadsQk = kQk != Qk, kPadsV = kV != V;
 
 public:
-  static int64_t forwardBytes(const Args &args) { return Scratch(args, nullptr, false).bytes; }
+  static int64_t forwardBytes(const Args &args) {
+    return Scratch(args, nullptr, false).bytes + attentionForwardBytes<Config, kLevel>(args);
+  }
 
   static void forward(Args args, const kernels::AttentionArgs &floats, void *memory,
                       cudaStream_t stream) {
     const Scratch scratch(args, memory, false);
     roundFactors(args, floats, scratch, stream);
     setResult(args, floats, scratch);
-    attentionForward<Config, kLevel>(args, stream);
+    attentionForward<Config, kLevel>(args, static_cast<char *>(memory) + scratch.bytes, stream);
     if constexpr (kPadsV)
       unpad<V, kV>(args, scratch.out, floats.out, floats.ldOut, stream);
   }

@@ -55,12 +55,6 @@ struct HopperBackwardMaps {
   TensorMap q, k, v, dOut;
 };
 
-/// Named barriers of the consumers.
-enum ConsumerBarrier { kGradientsWritten = 1, kGradientsRead = 2, kHistogramsWritten = 3 };
-__device__ __forceinline__ void syncConsumers(ConsumerBarrier id) {
-  namedBarrierSync(id, kConsumers * kWarpgroup);
-}
-
 template <class C, class Shape, class Shared, class Unit>
 __device__ __forceinline__ void produceBackward(Shared &shared, const HopperBackwardMaps &maps,
                                                 const Unit &unit, const BlockTerms<C> &terms,
@@ -281,7 +275,7 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     shared.buckets.fill(args.ticksPerSecond, thread, kHopperThreads);
   __syncthreads();
   const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
-  takeRoles([&] { produceBackward<C, Shape>(shared, maps, unit, terms, space); },
+  takeRoles([&](int warp) { if (warp == 0) produceBackward<C, Shape>(shared, maps, unit, terms, space); },
             [&] { consumeBackward<C, Shape>(shared, gradients, space, unit, terms, pairBits); });
 #endif
 }

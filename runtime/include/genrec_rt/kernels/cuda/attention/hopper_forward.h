@@ -1,9 +1,15 @@
 //===- hopper_forward.h - Attention with TMA and wgmma, forward ----*- C++ -*-===//
 //
-// One warp copies tiles (and the biases that they bring), two warpgroups compute 64
-// queries each. Each starts the scores of the next tile before it multiplies the
-// weights of this one, so that weights are computed while products run (Shah et al.,
-// "FlashAttention-3", 2024, section 3.2).
+// As many blocks as multiprocessors take tiles of 128 queries (tile_list.h). One warp copies q, k
+// and v, another writes the biases that tiles of keys bring, two warpgroups compute 64 queries
+// each (Shah et al., "FlashAttention-3", 2024):
+//
+//   - A warpgroup starts the scores of the next tile of keys before it multiplies the weights of
+//     this one, so that weights are computed while products run (section 3.2).
+//   - The two take turns at starting products: while those of one run, the other computes weights
+//     (section 3.1).
+//   - Keys are let go as soon as their scores are there, values when they are multiplied, q after
+//     its last scores: the next ones arrive while weights are computed and results are stored.
 //
 // A box of rows may reach into the next list, or behind the last one: those rows
 // are hidden by weights of 0, so they must be finite.
@@ -14,6 +20,7 @@
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_HOPPER_FORWARD_H
 
 #include "genrec_rt/kernels/cuda/attention/mma_forward.h"
+#include "genrec_rt/kernels/cuda/attention/tile_list.h"
 #include "genrec_rt/kernels/cuda/tensor/wgmma.h"
 
 namespace genrec::rt::cuda {
@@ -34,13 +41,22 @@ template <int Stages> struct Ring {
       parity ^= 1;
     }
   }
+  __device__ int stageBefore() const { return stage == 0 ? Stages - 1 : stage - 1; }
+};
+
+/// A buffer that is filled and emptied by turns.
+struct Turns {
+  Barrier full, empty;
 };
 
 template <class C> struct HopperForward {
   static constexpr int kRows = 64 * kConsumers;
-  static constexpr int kStages = 2;
   static constexpr int kWidest = C::Qk > C::V ? C::Qk : C::V;
+  /// Values are let go when the next scores have been started; a third stage makes up for that.
+  static constexpr int kStages = 2, kValueStages = kWidest <= 128 ? 3 : 2, kUnits = 2;
   static constexpr int kColumns = kWidest <= 128 ? 128 : 64;
+  static constexpr bool kBiased = C::PositionBias || C::TimeBias;
+  using Unit = AttentionUnit<C, kRows>;
   using QueryTile = BulkTile<kRows, C::Qk>;
   using KeyTile = BulkTile<kColumns, C::Qk>;
   using ValueTile = BulkTile<kColumns, C::V>;
@@ -48,12 +64,31 @@ template <class C> struct HopperForward {
   struct Shared {
     QueryTile q;
     KeyTile k[kStages];
-    ValueTile v[kStages];
+    ValueTile v[kValueStages];
     TileTerms<C, true, kRows, kColumns> tile[kStages];
     TimeBuckets buckets;
-    Barrier queriesFull, keysFull[kStages], valuesFull[kStages], empty[kStages];
+    Unit units[kUnits]; ///< that the block works on; behind the last one stands one without rows
+    Turns unit[kUnits], queries, keys[kStages], values[kValueStages], terms[kStages];
   };
   static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
+
+  static __device__ void initBarriers(Shared &shared) {
+    constexpr int kConsumerWarps = kConsumers * 4;
+    auto init = [](Turns &turns, int full, int empty) {
+      initBarrier(&turns.full, full);
+      initBarrier(&turns.empty, empty);
+    };
+    for (Turns &unit : shared.unit)
+      init(unit, 1, kConsumerWarps + (kBiased ? 1 : 0));
+    init(shared.queries, 1, kConsumerWarps);
+    for (int s = 0; s < kStages; ++s) {
+      init(shared.keys[s], 1, kConsumerWarps);
+      init(shared.terms[s], kWarp, kConsumerWarps);
+    }
+    for (Turns &values : shared.values)
+      init(values, 1, kConsumerWarps);
+    fenceBarrierInit();
+  }
 };
 
 /// What the kernel is told: maps of q, k and v.
@@ -61,70 +96,149 @@ struct HopperForwardMaps {
   TensorMap q, k, v;
 };
 
-/// One warp of the first warpgroup produces, the other warpgroups consume.
-template <class Produce, class Consume>
-__device__ __forceinline__ void takeRoles(Produce produce, Consume consume) {
-  if (threadIdx.x < kWarpgroup) {
-    giveRegisters<kProducerRegisters>();
-    if (warpOf() == 0)
-      produce();
-  } else {
-    takeRegisters<kConsumerRegisters>();
-    consume();
-  }
+/// Called by a warp that is done with what a barrier says is full: arrives once for all its lanes,
+/// where it `has` something.
+__device__ __forceinline__ void release(Barrier *empty, bool has = true) {
+  __syncwarp();
+  if (laneOf() == 0 && has)
+    arrive(empty);
 }
 
-template <class C, class Shared, class Unit>
+/// Copies what the block's tiles of queries want; called by one thread.
+template <class C, class Shared>
 __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwardMaps &maps,
-                                               const Unit &unit, const BlockTerms<C> &terms) {
+                                               const AttentionArgs<Bf16> &args,
+                                               const TileList &list) {
   using Shape = HopperForward<C>;
-  const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
-  const bool leads = laneOf() == 0;
-  if (leads) {
-    prefetchMap(maps.k);
-    prefetchMap(maps.v);
-    arriveExpecting(&shared.queriesFull, Shape::QueryTile::kBytes);
-    copyTile(shared.q, maps.q, unit.head, unit.first + unit.begin, &shared.queriesFull);
-  }
-  Ring<Shape::kStages> ring;
-  for (int column = tiles.first(); tiles.has(column);
-       column = tiles.after(column), ring.advance()) {
-    const int stage = ring.stage;
-    waitForPhase(&shared.empty[stage], ring.parity ^ 1);
-    if (leads) {
-      arriveExpecting(&shared.keysFull[stage], Shape::KeyTile::kBytes);
-      copyTile(shared.k[stage], maps.k, unit.head, unit.first + column, &shared.keysFull[stage]);
-      arriveExpecting(&shared.valuesFull[stage], Shape::ValueTile::kBytes);
-      copyTile(shared.v[stage], maps.v, unit.head, unit.first + column, &shared.valuesFull[stage]);
+  using Unit = typename Shape::Unit;
+  prefetchMap(maps.q);
+  prefetchMap(maps.k);
+  prefetchMap(maps.v);
+  Ring<Shape::kStages> keyRing;
+  Ring<Shape::kValueStages> valueRing;
+  Ring<Shape::kUnits> units;
+  for (int parity = 0;; units.advance(), parity ^= 1) {
+    const Unit unit = takeTile<Unit>(args, list);
+    waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);
+    shared.units[units.stage] = unit;
+    arrive(&shared.unit[units.stage].full);
+    if (!unit.hasRows())
+      return;
+    const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
+    const int first = tiles.first();
+    for (int column = first; tiles.has(column); column = tiles.after(column)) {
+      Turns &keys = shared.keys[keyRing.stage], &values = shared.values[valueRing.stage];
+      waitForPhase(&keys.empty, keyRing.parity ^ 1);
+      arriveExpecting(&keys.full, Shape::KeyTile::kBytes);
+      copyTile(shared.k[keyRing.stage], maps.k, unit.head, unit.first + column, &keys.full);
+      keyRing.advance();
+      if (column == first) {
+        waitForPhase(&shared.queries.empty, parity ^ 1);
+        arriveExpecting(&shared.queries.full, Shape::QueryTile::kBytes);
+        copyTile(shared.q, maps.q, unit.head, unit.first + unit.begin, &shared.queries.full);
+      }
+      waitForPhase(&values.empty, valueRing.parity ^ 1);
+      arriveExpecting(&values.full, Shape::ValueTile::kBytes);
+      copyTile(shared.v[valueRing.stage], maps.v, unit.head, unit.first + column, &values.full);
+      valueRing.advance();
     }
-    if constexpr (C::PositionBias || C::TimeBias) {
-      shared.tile[stage].fill(terms, {}, unit.begin, column);
-      arrive(&shared.keysFull[stage]);
-    }
-    // Lanes that copy nothing must not be left behind: a phase that has passed twice is waited for
-    // for ever.
-    __syncwarp();
   }
 }
 
+/// Calls body(unit) for each of the block's tiles of queries; called by whole warps.
+template <class C, class Shared, class Body>
+__device__ __forceinline__ void forUnits(Shared &shared, Body body) {
+  for (Ring<HopperForward<C>::kUnits> units;; units.advance()) {
+    waitForPhase(&shared.unit[units.stage].full, units.parity);
+    const typename HopperForward<C>::Unit unit = shared.units[units.stage];
+    release(&shared.unit[units.stage].empty);
+    if (!unit.hasRows())
+      return;
+    body(unit);
+  }
+}
+
+/// Writes the biases that tiles of keys bring; called by one warp.
+template <class C, class Shared>
+__device__ __forceinline__ void fillForward(Shared &shared, const AttentionArgs<Bf16> &args) {
+  using Shape = HopperForward<C>;
+  Ring<Shape::kStages> ring;
+  forUnits<C>(shared, [&](const typename Shape::Unit &unit) {
+    const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
+    const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
+    for (int column = tiles.first(); tiles.has(column);
+         column = tiles.after(column), ring.advance()) {
+      waitForPhase(&shared.terms[ring.stage].empty, ring.parity ^ 1);
+      shared.tile[ring.stage].fill(terms, {}, unit.begin, column);
+      arrive(&shared.terms[ring.stage].full);
+    }
+  });
+}
+
+/// Named barriers of the consumers.
+enum ConsumerBarrier {
+  kGradientsWritten = 1,
+  kGradientsRead = 2,
+  kHistogramsWritten = 3,
+  kFirstTurn = 4, ///< and one more: whose turn it is to start products
+};
+__device__ __forceinline__ void syncConsumers(ConsumerBarrier id) {
+  namedBarrierSync(id, kConsumers * kWarpgroup);
+}
+
+/// The warpgroups' turns at starting products. The first one's comes first.
+struct ProductTurns {
+  static_assert(kConsumers == 2);
+  int group; ///< this warpgroup: 0 or 1
+
+  __device__ explicit ProductTurns(int group) : group(group) {
+    if (group == 1)
+      pass();
+  }
+  __device__ void await() const { namedBarrierSync(kFirstTurn + group, 2 * kWarpgroup); }
+  __device__ void pass() const { namedBarrierArrive(kFirstTurn + 1 - group, 2 * kWarpgroup); }
+  /// Both had equally many turns: the first one's next is not taken.
+  __device__ void end() const {
+    if (group == 0)
+      await();
+  }
+};
+
+/// What a consumer keeps from tile to tile of queries.
+template <class C> struct ForwardConsumer {
+  ProductTurns turns{warpOf() / 4 - 1};
+  Ring<HopperForward<C>::kStages> keys;
+  Ring<HopperForward<C>::kValueStages> values;
+  int parity = 0; ///< of the queries' barriers
+};
+
+/// A tile of queries of a warpgroup.
 template <class C, class Shared, class Unit>
-__device__ __forceinline__ void consumeForward(Shared &shared, const Unit &unit,
-                                               const BlockTerms<C> &terms) {
+__device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C> &state,
+                                               const Unit &unit, const BlockTerms<C> &terms) {
   using Shape = HopperForward<C>;
   constexpr int kColumns = Shape::kColumns, kOut = Shape::ValueTile::kPadded;
   const SeenTiles<C, Over::keys, kColumns> tiles(unit.mask, unit.range());
-  const int groupRow = (warpOf() / 4 - 1) * 64, warpRow = groupRow + warpOf() % 4 * 16;
+  const int groupRow = state.turns.group * 64, warpRow = groupRow + warpOf() % 4 * 16;
   const int warpBegin = unit.begin + warpRow;
   const LaneRows<C, true> rows(terms, warpBegin);
+  auto &keys = state.keys;
+  auto &values = state.values;
 
   Fragment<kOut> out;
   out.clear();
   Fragment<kColumns> scores;
-  LeftOperand<kColumns> weights;
+  LeftOperand<kColumns> weights, next;
   SoftmaxRows softmax;
   float rescale[2] = {1, 1};
-  auto weigh = [&](int column, int stage) {
-    addBiases(scores, terms, rows, shared.tile[stage], warpRow, column);
+  auto weigh = [&](int column) {
+    release(&shared.keys[keys.stage].empty);
+    if constexpr (Shape::kBiased)
+      waitForPhase(&shared.terms[keys.stage].full, keys.parity);
+    addBiases(scores, terms, rows, shared.tile[keys.stage], warpRow, column);
+    if constexpr (Shape::kBiased)
+      release(&shared.terms[keys.stage].empty);
+    keys.advance();
     hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
     forwardWeights<C>(scores, softmax, rescale);
     if constexpr (C::Dropout) {
@@ -132,83 +246,106 @@ __device__ __forceinline__ void consumeForward(Shared &shared, const Unit &unit,
       keptElements<kColumns>(kept, terms, rows, column);
       dropWeights<C>(scores, kept);
     }
+    next.set(scores);
+  };
+  auto startScores = [&] {
+    startProducts();
+    startRows(scores, shared.q, groupRow, shared.k[keys.stage]);
+    commitProducts();
+  };
+  // Multiplies the weights of the last tile, after those before it, whose values are let go.
+  bool hasLast = false;
+  auto startOut = [&] {
+    keepInRegisters(out);
+    release(&shared.values[values.stageBefore()].empty, hasLast);
+    hasLast = true;
+    if constexpr (C::Softmax)
+      forFragment<kOut>([&](int n, int i, int h, int) { out.d[n][i] *= rescale[h]; });
+    weights = next;
+    waitForPhase(&shared.values[values.stage].full, values.parity);
+    keepInRegisters(out);
+    startProducts();
+    startWeights(out, weights, shared.v[values.stage]);
+    commitProducts();
+    values.advance();
   };
 
   // Every row sees itself, so there is a first tile. Products are started and waited for without
-  // branches between: else the assembler makes them wait for each other.
+  // branches between: else the assembler makes them wait for each other. Those of weights are
+  // awaited only when the next scores are under way: these overwrite what weights are computed
+  // from, which keeps the assembler from putting the wait before the weights.
   int column = tiles.first();
-  Ring<Shape::kStages> ring;
-  waitForPhase(&shared.queriesFull, 0);
-  waitForPhase(&shared.keysFull[0], 0);
-  startProducts();
-  startRows(scores, shared.q, groupRow, shared.k[0]);
-  commitProducts();
+  waitForPhase(&shared.queries.full, state.parity);
+  waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+  state.turns.await();
+  startScores();
+  state.turns.pass();
   waitForProducts<0>();
   keepInRegisters(scores);
-  weigh(column, 0);
-  weights.set(scores);
+  weigh(column);
   for (column = tiles.after(column); tiles.has(column); column = tiles.after(column)) {
-    const int stage = ring.stage, parity = ring.parity;
-    ring.advance();
-    waitForPhase(&shared.keysFull[ring.stage], ring.parity);
-    waitForPhase(&shared.valuesFull[stage], parity);
-    keepInRegisters(out);
-    startProducts();
-    startRows(scores, shared.q, groupRow, shared.k[ring.stage]);
-    commitProducts();
-    startWeights(out, weights, shared.v[stage]);
-    commitProducts();
+    waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+    state.turns.await();
+    startScores();
+    waitForProducts<1>();
+    startOut();
+    state.turns.pass();
     waitForProducts<1>();
     keepInRegisters(scores);
-    weigh(column, ring.stage);
-    waitForProducts<0>();
-    keepInRegisters(out);
-    __syncwarp();
-    if (laneOf() == 0)
-      arrive(&shared.empty[stage]);
-    if constexpr (C::Softmax)
-      forFragment<kOut>([&](int n, int i, int h, int) { out.d[n][i] *= rescale[h]; });
-    weights.set(scores);
+    weigh(column);
   }
-  waitForPhase(&shared.valuesFull[ring.stage], ring.parity);
-  keepInRegisters(out);
-  startProducts();
-  startWeights(out, weights, shared.v[ring.stage]);
-  commitProducts();
+  release(&shared.queries.empty);
+  waitForProducts<0>();
+  startOut();
   waitForProducts<0>();
   keepInRegisters(out);
+  release(&shared.values[values.stageBefore()].empty);
+  state.parity ^= 1;
 
   storeOutput(out, softmax, terms, rows, warpBegin);
+}
+
+/// The warps of the first warpgroup produce, those of the others consume.
+template <class Produce, class Consume>
+__device__ __forceinline__ void takeRoles(Produce produce, Consume consume) {
+  if (threadIdx.x < kWarpgroup) {
+    giveRegisters<kProducerRegisters>();
+    produce(warpOf());
+  } else {
+    takeRegisters<kConsumerRegisters>();
+    consume();
+  }
 }
 
 template <class C>
 __global__ void __launch_bounds__(kHopperThreads, 1)
     attentionForwardHopper(__grid_constant__ const AttentionArgs<Bf16> args,
-                           __grid_constant__ const HopperForwardMaps maps, int tilesPerList) {
+                           __grid_constant__ const HopperForwardMaps maps, TileList list) {
 #if defined(GENREC_SIMT) || !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Shape = HopperForward<C>;
   GENREC_DYNAMIC_SHARED(unsigned char, memory);
   auto &shared = *reinterpret_cast<typename Shape::Shared *>(alignedShared(memory));
-  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tilesPerList, C::Causal);
-  if (!unit.hasRows())
-    return;
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread == 0) {
-    constexpr int kFillers = C::PositionBias || C::TimeBias ? kWarp : 0;
-    initBarrier(&shared.queriesFull, 1);
-    for (int s = 0; s < Shape::kStages; ++s) {
-      initBarrier(&shared.keysFull[s], 1 + kFillers);
-      initBarrier(&shared.valuesFull[s], 1);
-      initBarrier(&shared.empty[s], kConsumers * 4);
-    }
-    fenceBarrierInit();
-  }
+  if (thread == 0)
+    Shape::initBarriers(shared);
   if constexpr (C::TimeBias)
     shared.buckets.fill(args.ticksPerSecond, thread, kHopperThreads);
   __syncthreads();
-  const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
-  takeRoles([&] { produceForward(shared, maps, unit, terms); },
-            [&] { consumeForward(shared, unit, terms); });
+  auto produce = [&](int warp) {
+    if (warp == 0 && laneOf() == 0)
+      produceForward<C>(shared, maps, args, list);
+    if (Shape::kBiased && warp == 1)
+      fillForward<C>(shared, args);
+  };
+  auto consume = [&] {
+    ForwardConsumer<C> state;
+    forUnits<C>(shared, [&](const typename Shape::Unit &unit) {
+      const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
+      consumeForward<C>(shared, state, unit, terms);
+    });
+    state.turns.end();
+  };
+  takeRoles(produce, consume);
 #endif
 }
 

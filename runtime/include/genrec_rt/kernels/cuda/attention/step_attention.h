@@ -73,7 +73,8 @@ void attention(genrec_step *step, const AttentionArgs *args) {
     using Config = cuda::AttentionConfig<float, Qk, V, Score, kFeatures>;
     auto all = detail::attentionOnDevice<float>(step, *args, Heads);
     cuda::takeMatrices(all, *args);
-    cuda::attentionForward<Config, cuda::AttentionLevel::plain>(all, streamOf(step));
+    cuda::attentionForward<Config, cuda::AttentionLevel::plain>(all, nullptr,
+                                                               streamOf(step)); // wants no memory
   }
 }
 

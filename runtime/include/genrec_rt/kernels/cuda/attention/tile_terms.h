@@ -20,6 +20,10 @@
 
 namespace genrec::rt::cuda {
 
+/// What scores in fragments are multiplied by. silu takes the tanh of half of its argument
+/// (weights.h): halved with the scale, which loses no bit, that costs nothing.
+template <class C> constexpr float kScoreFactor = C::Softmax ? 1.0f : 0.5f;
+
 /// What holds for a whole block.
 template <class C> struct BlockTerms {
   using E = typename C::Element;
@@ -52,7 +56,7 @@ template <class C> struct BlockTerms {
 template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms {
   static constexpr bool kBackwardSoftmax = C::Softmax && !RowsAreQueries;
   /// Position biases by distance: of row r and column c at (RowsAreQueries ? c - r : r - c) +
-  /// kOrigin.
+  /// kOrigin. Times kScoreFactor.
   static constexpr int kOrigin = RowsAreQueries ? Rows - 1 : Columns - 1;
   static constexpr int kBand = Rows + Columns - 1;
   alignas(16) int64_t times[C::TimeBias ? Columns : 2];
@@ -71,7 +75,8 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
       const int away = RowsAreQueries ? columnBegin - rowBegin : rowBegin - columnBegin;
 #pragma unroll 1
       for (int x = lane; x < kBand; x += kWarp)
-        band[x] = args.positionBias[positionBucket(args, x - kOrigin + away)];
+        band[x] =
+            kScoreFactor<C> * args.positionBias[positionBucket(args, x - kOrigin + away)];
     }
     if constexpr (C::TimeBias) {
       int64_t least = INT64_MAX, most = INT64_MIN;
@@ -170,18 +175,19 @@ __device__ inline int bucketSteps(const RowBuckets (&buckets)[2]) {
   return __reduce_max_sync(kAllLanes, span > other ? span : other);
 }
 
-/// scores = scores * scale + biases. `rowInTile` is the warp's first row in the tile.
+/// scores = (scores * scale + biases) * kScoreFactor. `rowInTile` is the warp's first row in the tile.
 template <int N, class C, bool RowsAreQueries, class Tile>
 __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<C> &terms,
                                           const LaneRows<C, RowsAreQueries> &rows, const Tile &tile,
                                           int rowInTile, int columnBegin) {
   const AttentionArgs<typename C::Element> &args = terms.args;
+  const float scale = kScoreFactor<C> * args.scale;
   float rowBias[2] = {0, 0};
   RowBuckets buckets[2];
   if constexpr (C::TimeBias)
     for (int h = 0; h < 2; ++h) {
       buckets[h] = rows.bucketsAlong(terms, tile, h);
-      rowBias[h] = __ldg(args.timeBias + buckets[h].high);
+      rowBias[h] = kScoreFactor<C> * __ldg(args.timeBias + buckets[h].high);
     }
   {
     // Elements of row h and column group n have the distance of row 0 and group n - h.
@@ -196,10 +202,10 @@ __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<
           bias = tile.band[RowsAreQueries ? at + 8 * m + x : at - 8 * m - x];
         if (m >= 0)
           scores.d[m < 0 ? 0 : m][x] =
-              __fmaf_rn(scores.d[m < 0 ? 0 : m][x], args.scale, bias + rowBias[0]);
+              __fmaf_rn(scores.d[m < 0 ? 0 : m][x], scale, bias + rowBias[0]);
         if (m + 1 < N / 8)
           scores.d[m + 1 < N / 8 ? m + 1 : 0][2 + x] =
-              __fmaf_rn(scores.d[m + 1 < N / 8 ? m + 1 : 0][2 + x], args.scale, bias + rowBias[1]);
+              __fmaf_rn(scores.d[m + 1 < N / 8 ? m + 1 : 0][2 + x], scale, bias + rowBias[1]);
       }
   }
   if constexpr (C::TimeBias) {
@@ -215,7 +221,9 @@ __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<
         const int b = buckets[h].high - step;
         const bool active = b > buckets[h].low;
         cut[h] = active ? rows.cutOf(terms, h, b) : rows.kReachedByAll;
-        change[h] = active ? __ldg(args.timeBias + b - 1) - __ldg(args.timeBias + b) : 0.0f;
+        change[h] = active ? kScoreFactor<C> * (__ldg(args.timeBias + b - 1) -
+                                                __ldg(args.timeBias + b))
+                           : 0.0f;
       }
 #pragma unroll
       for (int n = 0; n < N / 8; ++n)

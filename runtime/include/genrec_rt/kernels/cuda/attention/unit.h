@@ -14,6 +14,11 @@ template <class E> __device__ int64_t listsOf(const AttentionArgs<E> &args) {
   return args.domain ? args.domain->parent_domain->count : args.parents;
 }
 
+/// A tile of rows of one list and head. `list` -1: none.
+struct alignas(16) AttentionTile {
+  int list, head, begin, unused;
+};
+
 /// Which part of a call a block works on: rows [begin, begin + Tile) of one
 /// list and head. Blocks are numbered so that the longest work starts first.
 template <class C, int Tile> struct AttentionUnit {
@@ -28,6 +33,10 @@ template <class C, int Tile> struct AttentionUnit {
                       static_cast<int>(block % args.heads),
                       static_cast<int>(block / (args.parents * args.heads)), tiles, lastFirst,
                       block % (args.parents * args.heads) / args.heads < listsOf(args)) {}
+
+  __device__ AttentionUnit(const AttentionArgs<typename C::Element> &args,
+                           const AttentionTile &tile)
+      : AttentionUnit(args, tile.list, tile.head, tile.begin / Tile, 0, false, tile.list >= 0) {}
 
   /// False for tiles behind the end of the list, or of all lists.
   __device__ bool hasRows() const { return begin < mask.length; }

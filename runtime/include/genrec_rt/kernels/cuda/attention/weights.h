@@ -13,14 +13,14 @@ constexpr float kLog2e = 1.44269504f;
 /// For silu any number whose tanh is -1.
 template <class C> constexpr float kHiddenScore = C::Softmax ? -INFINITY : -1e30f;
 
-/// silu without its factor, and as much of its derivative as it takes.
+/// silu of twice `half` without its factor, and as much of its derivative as it takes.
 struct SiluParts {
   float weight, sigmoid;
   /// silu'(s) = sigmoid + silu (1 - sigmoid)
   __device__ float derivative() const { return __fmaf_rn(weight, 1.0f - sigmoid, sigmoid); }
 };
-__device__ inline SiluParts siluParts(float s) {
-  const float half = 0.5f * s, t = tanhApprox(half);
+__device__ inline SiluParts siluParts(float half) {
+  const float t = tanhApprox(half);
   return {__fmaf_rn(half, t, half), __fmaf_rn(0.5f, t, 0.5f)};
 }
 
@@ -41,7 +41,7 @@ __device__ __forceinline__ void dropWeights(Fragment<N> &weights,
         weights.d[n][i] = 0;
 }
 
-/// Scores become weights, up to the factor at the end; what `out` holds already is
+/// Scores (times kScoreFactor) become weights, up to the factor at the end; what `out` holds already is
 /// to be multiplied by `rescale`.
 template <class C, int N>
 __device__ __forceinline__ void forwardWeights(Fragment<N> &scores, SoftmaxRows &softmax,
@@ -102,7 +102,7 @@ template <class C> __device__ float gradientFactor(const BlockTerms<C> &terms) {
                     : weightFactor<C>(terms.args, terms.mask.length) * keptFactor<C>(terms.args);
 }
 
-/// Backward: `scores` become weights (softmax: with dropout's factor left out),
+/// Backward: `scores` (times kScoreFactor) become weights (softmax: with dropout's factor left out),
 /// `dots` (dOut . v) the gradients of the scores, both without gradientFactor.
 template <class C, int N, class Tile>
 __device__ __forceinline__ void backwardWeights(Fragment<N> &scores, Fragment<N> &dots,
