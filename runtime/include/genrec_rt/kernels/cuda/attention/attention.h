@@ -46,42 +46,6 @@ constexpr bool kHasTensorCoreKernels = sizeof(typename C::Element) == 2 && C::Qk
 
 namespace detail {
 
-/// Hands out parts of memory, one after the other, aligned to 256 bytes.
-struct Pieces {
-  char *base;
-  int64_t bytes = 0;
-
-  template <class T> void take(T *&part, int64_t count) {
-    part = reinterpret_cast<T *>(base + bytes);
-    bytes += blocksFor(count * static_cast<int64_t>(sizeof(T)), 256) * 256;
-  }
-};
-
-/// The parts of backward's space, and what of it is cleared before a call.
-struct BackwardLayout {
-  BackwardSpace space;
-  int64_t clearedBytes = 0, bytes = 0;
-
-  template <class C>
-  static BackwardLayout of(const AttentionArgs<typename C::Element> &args, AttentionLevel level,
-                           void *memory) {
-    BackwardLayout layout;
-    Pieces pieces{static_cast<char *>(memory)};
-    auto take = [&](auto *&part, int64_t count) { pieces.take(part, count); };
-    BackwardSpace &space = layout.space;
-    take(space.greatest, 1);
-    take(space.listMost, args.parents * args.heads * 2);
-    take(space.positionSums, C::PositionBias ? args.positionBuckets : 0);
-    take(space.timeSums, C::TimeBias ? args.timeBuckets : 0);
-    take(space.querySums, level == AttentionLevel::plain ? 0 : args.heads * args.rows * C::Qk);
-    layout.clearedBytes = pieces.bytes;
-    take(space.rowProduct, C::Softmax ? args.heads * args.rows : 0);
-    take(space.rowQuantum, args.heads * args.rows);
-    layout.bytes = pieces.bytes;
-    return layout;
-  }
-};
-
 /// Blocks for one tile of every list and head.
 template <class E> int tilesOf(const AttentionArgs<E> &args, int tile) {
   return static_cast<int>(blocksFor(args.maxLength, tile));
@@ -96,6 +60,61 @@ template <class E> int64_t mostTiles(const AttentionArgs<E> &args, int tile) {
                 byRows = args.parents + args.rows / tile;
   return args.heads * std::min(byLength, byRows);
 }
+
+/// Hands out parts of memory, one after the other, aligned to 256 bytes.
+struct Pieces {
+  char *base;
+  int64_t bytes = 0;
+
+  template <class T> void take(T *&part, int64_t count) {
+    part = reinterpret_cast<T *>(base + bytes);
+    bytes += blocksFor(count * static_cast<int64_t>(sizeof(T)), 256) * 256;
+  }
+};
+
+/// A list of tiles in memory: first what is cleared before a call, then the rest.
+inline void takeCleared(TileList &list, Pieces &pieces) {
+  pieces.take(list.counts, kBins);
+  pieces.take(list.placed, kBins);
+  pieces.take(list.taken, 1);
+}
+inline void takeWritten(TileList &list, Pieces &pieces, int64_t mostTiles) {
+  pieces.take(list.count, 1);
+  pieces.take(list.tiles, mostTiles);
+}
+
+/// The parts of backward's space, and what of it is cleared before a call.
+struct BackwardLayout {
+  BackwardSpace space;
+  TileList list; ///< level hopper
+  int64_t clearedBytes = 0, bytes = 0;
+
+  template <class C>
+  static BackwardLayout of(const AttentionArgs<typename C::Element> &args, AttentionLevel level,
+                           void *memory) {
+    BackwardLayout layout;
+    Pieces pieces{static_cast<char *>(memory)};
+    auto take = [&](auto *&part, int64_t count) { pieces.take(part, count); };
+    BackwardSpace &space = layout.space;
+    take(space.greatest, 1);
+    take(space.listMost, args.parents * args.heads * 2);
+    take(space.positionSums, C::PositionBias ? args.positionBuckets : 0);
+    take(space.timeSums, C::TimeBias ? args.timeBuckets : 0);
+    take(space.querySums, level == AttentionLevel::plain
+                              ? 0
+                              : args.heads * args.rows * kQueryPanels<C> * kPanelColumns);
+    if (level == AttentionLevel::hopper)
+      takeCleared(layout.list, pieces);
+    layout.clearedBytes = pieces.bytes;
+    take(space.rowProduct, C::Softmax ? args.heads * args.rows : 0);
+    take(space.rowQuantum, args.heads * args.rows);
+    if constexpr (kHasTensorCoreKernels<C>)
+      if (level == AttentionLevel::hopper)
+        takeWritten(layout.list, pieces, mostTiles(args, kHopperKeys));
+    layout.bytes = pieces.bytes;
+    return layout;
+  }
+};
 
 template <class E> dim3 prepareGrid(const AttentionArgs<E> &args) {
   constexpr int64_t kMostBlocks = 4096;
@@ -156,16 +175,24 @@ struct ForwardLayout {
   template <class C> static ForwardLayout of(const AttentionArgs<Bf16> &args, void *memory) {
     ForwardLayout layout;
     Pieces pieces{static_cast<char *>(memory)};
-    pieces.take(layout.list.counts, kBins);
-    pieces.take(layout.list.placed, kBins);
-    pieces.take(layout.list.taken, 1);
+    takeCleared(layout.list, pieces);
     layout.clearedBytes = pieces.bytes;
-    pieces.take(layout.list.count, 1);
-    pieces.take(layout.list.tiles, mostTiles(args, HopperForward<C>::kRows));
+    takeWritten(layout.list, pieces, mostTiles(args, HopperForward<C>::kRows));
     layout.bytes = pieces.bytes;
     return layout;
   }
 };
+
+/// Makes the list of the tiles of `Rows` rows; its memory has been cleared.
+template <class C, Over What, int Rows, int Columns>
+void makeTileList(const AttentionArgs<Bf16> &args, const TileList &list, cudaStream_t stream) {
+  constexpr int64_t kMostBlocks = 128; // whose atomics meet in few bins
+  const int64_t blocks = blocksFor(args.parents * tilesOf(args, Rows), kListThreads);
+  const LaunchShape shape{dim3(static_cast<unsigned>(std::min(blocks, kMostBlocks))),
+                          dim3(kListThreads)};
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);
+}
 
 inline int multiprocessors() {
   int device = 0, count = 0;
@@ -184,12 +211,7 @@ void forwardHopper(const AttentionArgs<Bf16> &args, void *memory, cudaStream_t s
       makeTensorMap(args.k, args.rows, args.heads, C::Qk, args.ldK, kColumns),
       makeTensorMap(args.v, args.rows, args.heads, C::V, args.ldV, kColumns)};
   GENREC_CUDA_CHECK(cudaMemsetAsync(memory, 0, static_cast<size_t>(layout.clearedBytes), stream));
-  constexpr int64_t kMostBlocks = 128; // of 256 threads, whose atomics meet in few bins
-  const int64_t listBlocks = blocksFor(args.parents * tilesOf(args, kRows), kListThreads);
-  const LaunchShape make{dim3(static_cast<unsigned>(std::min(listBlocks, kMostBlocks))),
-                         dim3(kListThreads)};
-  GENREC_CUDA_LAUNCH(stream, make, (attentionCountTiles<C, kRows, kColumns>), args, layout.list);
-  GENREC_CUDA_LAUNCH(stream, make, (attentionPlaceTiles<C, kRows, kColumns>), args, layout.list);
+  makeTileList<C, Over::keys, kRows, kColumns>(args, layout.list, stream);
   const int64_t blocks = std::min<int64_t>(mostTiles(args, kRows), multiprocessors());
   const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kHopperThreads),
                           Shape::kSharedBytes};
@@ -198,27 +220,31 @@ void forwardHopper(const AttentionArgs<Bf16> &args, void *memory, cudaStream_t s
 
 template <class C, BackwardPart Part>
 void backwardHopperPart(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
-                        const BackwardSpace &space, int pairBits, cudaStream_t stream) {
+                        const BackwardLayout &layout, int pairBits, cudaStream_t stream) {
   using Shape = HopperBackward<C, Part>;
+  static_assert(Shape::kRows == kHopperKeys);
   const HopperBackwardMaps maps{
       makeTensorMap(args.q, args.rows, args.heads, C::Qk, args.ldQ, Shape::kColumns),
       makeTensorMap(args.k, args.rows, args.heads, C::Qk, args.ldK, Shape::kRows),
       makeTensorMap(args.v, args.rows, args.heads, C::V, args.ldV, Shape::kRows),
       makeTensorMap(gradients.dOut, args.rows, args.heads, C::V, gradients.ldDOut,
                     Shape::kColumns)};
-  const LaunchShape shape{gridOf(args, Shape::kRows), dim3(kHopperThreads), Shape::kSharedBytes};
+  const LaunchShape shape{dim3(static_cast<unsigned>(mostTiles(args, Shape::kRows))),
+                          dim3(kHopperThreads), Shape::kSharedBytes};
   GENREC_CUDA_LAUNCH(stream, shape, (attentionBackwardHopper<C, Part>), args, gradients, maps,
-                     space, tilesOf(args, Shape::kRows), pairBits);
+                     layout.space, layout.list, pairBits);
 }
 
 template <class C>
 void backwardHopper(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
-                    const BackwardSpace &space, int pairBits, cudaStream_t stream) {
+                    const BackwardLayout &layout, int pairBits, cudaStream_t stream) {
+  makeTileList<C, Over::queries, kHopperKeys, HopperBackward<C, BackwardPart::keys>::kColumns>(
+      args, layout.list, stream);
   if constexpr (roundedUp(C::Qk, 64) + roundedUp(C::V, 64) <= 256) {
-    backwardHopperPart<C, BackwardPart::all>(args, gradients, space, pairBits, stream);
+    backwardHopperPart<C, BackwardPart::all>(args, gradients, layout, pairBits, stream);
   } else {
-    backwardHopperPart<C, BackwardPart::values>(args, gradients, space, pairBits, stream);
-    backwardHopperPart<C, BackwardPart::keys>(args, gradients, space, pairBits, stream);
+    backwardHopperPart<C, BackwardPart::values>(args, gradients, layout, pairBits, stream);
+    backwardHopperPart<C, BackwardPart::keys>(args, gradients, layout, pairBits, stream);
   }
 }
 
@@ -275,7 +301,7 @@ void attentionBackward(const AttentionArgs<typename C::Element> &args,
       detail::backwardPlain<C>(args, gradients, space, pairBits, stream);
     } else {
       if constexpr (Level == AttentionLevel::hopper)
-        detail::backwardHopper<C>(args, gradients, space, pairBits, stream);
+        detail::backwardHopper<C>(args, gradients, layout, pairBits, stream);
       else
         detail::backwardMma<C>(args, gradients, space, pairBits, stream);
       GENREC_CUDA_LAUNCH(stream, rows, (attentionQueryGradients<C>), args, gradients, space);

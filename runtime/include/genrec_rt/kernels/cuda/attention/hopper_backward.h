@@ -1,10 +1,15 @@
 //===- hopper_backward.h - Attention with TMA and wgmma, backward ---*- C++ -*-===//
 //
 // A block has 128 keys, each of two warpgroups 64 of them; one warp copies tiles of
-// queries and of output gradients. As in mma_backward.h scores have keys as rows, so that
-// weights and their gradients are left operands in registers; for dQ the gradients of
-// scores pass through shared memory, and parts of dQ, in fixed point, are added to
-// device memory row by row by bulk reductions where they fit, else by atomics.
+// queries and of output gradients, another writes what they bring along. As in mma_backward.h
+// scores have keys as rows, so that weights and their gradients are left operands in registers;
+// for dQ the gradients of scores of both warpgroups pass through shared memory. Parts of dQ, in
+// fixed point, are added to device memory by bulk reductions, 16 rows by 64 columns of a warp at
+// a time.
+//
+// Weights are computed from the scores while dOut . v runs, dQ is rounded and sent while dK's
+// product runs. The warpgroups meet once per tile, when the gradients of its scores are written: the
+// next tile's go to another buffer, where there is room for one.
 //
 // What hopper_forward.h says of rows behind the end of a list holds here as well.
 //
@@ -24,13 +29,17 @@ template <class C, BackwardPart Part> struct HopperBackward {
   static constexpr int kWidest = C::Qk > C::V ? C::Qk : C::V;
   static constexpr int kColumns = kWidest <= 64 ? 128 : 64; ///< queries
   static constexpr int kStages = kWidest > 128 && kKeys ? 1 : 2;
-  static constexpr bool kBulkQueries = kWidest <= 128 && kKeys;
   using KeyTile = BulkTile<kRows, C::Qk>;
   using ValueTile = BulkTile<kRows, C::V>;
   using QueryTile = BulkTile<kColumns, C::Qk>;
   using OutTile = BulkTile<kColumns, C::V>;
-  /// Integers from row to row of staged dQ: rows start on different banks.
-  static constexpr int kStagedRow = C::Qk + 8;
+  /// Of gradients of scores: where there are two, nobody waits until one is read.
+  static constexpr int kGradientTiles = kWidest <= 128 ? 2 : 1;
+  /// Integers of dQ that a warp sends at a time. Where heads are widest they lie where dOut was,
+  /// which nobody reads any more then.
+  static constexpr int kSent = 16 * kPanelColumns;
+  static constexpr bool kSentFromOut = KeyTile::kPadded + ValueTile::kPadded > 448;
+  static_assert(!kSentFromOut || OutTile::kBytes >= kConsumers * 4 * kSent * 4);
 
   struct Empty {
     static constexpr int kBytes = 0;
@@ -40,12 +49,20 @@ template <class C, BackwardPart Part> struct HopperBackward {
     std::conditional_t<kKeys, ValueTile, Empty> v;
     QueryTile q[kStages];
     OutTile dOut[kStages];
-    std::conditional_t<kKeys, BulkTile<kRows, kColumns>, Empty> gradients;
-    alignas(16) int dQ[kBulkQueries ? kColumns * kStagedRow : 4];
+    std::conditional_t<kKeys, BulkTile<kRows, kColumns>, Empty> gradients[kGradientTiles];
+    alignas(128) int sent[kKeys && !kSentFromOut ? kConsumers * 4 * kSent : 4];
     TileTerms<C, false, kRows, kColumns> tile[kStages];
     TimeBuckets buckets;
     WarpHistogram histograms[C::TimeBias && kKeys ? kConsumers * 4 : 1];
     Barrier keysFull, queriesFull[kStages], empty[kStages];
+
+    /// Where this warp's part of dQ of a stage is sent from.
+    __device__ int *sentBy(int warp, int stage) {
+      if constexpr (kSentFromOut)
+        return reinterpret_cast<int *>(dOut[stage].values) + warp * kSent;
+      else
+        return sent + warp * kSent;
+    }
   };
   static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
 };
@@ -55,35 +72,42 @@ struct HopperBackwardMaps {
   TensorMap q, k, v, dOut;
 };
 
+/// Copies the block's keys and values, and tiles of queries; called by one thread.
 template <class C, class Shape, class Shared, class Unit>
 __device__ __forceinline__ void produceBackward(Shared &shared, const HopperBackwardMaps &maps,
-                                                const Unit &unit, const BlockTerms<C> &terms,
-                                                const BackwardSpace &space) {
+                                                const Unit &unit) {
   const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
-  const bool leads = laneOf() == 0;
   const int64_t row = unit.first + unit.begin;
-  if (leads) {
-    prefetchMap(maps.q);
-    prefetchMap(maps.dOut);
-    arriveExpecting(&shared.keysFull, Shape::KeyTile::kBytes + decltype(shared.v)::kBytes);
-    copyTile(shared.k, maps.k, unit.head, row, &shared.keysFull);
-    if constexpr (Shape::kKeys)
-      copyTile(shared.v, maps.v, unit.head, row, &shared.keysFull);
-  }
+  prefetchMap(maps.q);
+  prefetchMap(maps.dOut);
+  arriveExpecting(&shared.keysFull, Shape::KeyTile::kBytes + decltype(shared.v)::kBytes);
+  copyTile(shared.k, maps.k, unit.head, row, &shared.keysFull);
+  if constexpr (Shape::kKeys)
+    copyTile(shared.v, maps.v, unit.head, row, &shared.keysFull);
   Ring<Shape::kStages> ring;
   for (int column = tiles.first(); tiles.has(column);
        column = tiles.after(column), ring.advance()) {
     const int stage = ring.stage;
+    Barrier *full = &shared.queriesFull[stage];
     waitForPhase(&shared.empty[stage], ring.parity ^ 1);
-    if (leads) {
-      arriveExpecting(&shared.queriesFull[stage],
-                      Shape::QueryTile::kBytes + Shape::OutTile::kBytes);
-      copyTile(shared.q[stage], maps.q, unit.head, unit.first + column, &shared.queriesFull[stage]);
-      copyTile(shared.dOut[stage], maps.dOut, unit.head, unit.first + column,
-               &shared.queriesFull[stage]);
-    }
-    shared.tile[stage].fill(terms, space, unit.begin, column);
-    arrive(&shared.queriesFull[stage]);
+    arriveExpecting(full, Shape::QueryTile::kBytes + Shape::OutTile::kBytes);
+    copyTile(shared.q[stage], maps.q, unit.head, unit.first + column, full);
+    copyTile(shared.dOut[stage], maps.dOut, unit.head, unit.first + column, full);
+  }
+}
+
+/// Writes what tiles of queries bring along; called by one warp.
+template <class C, class Shape, class Shared, class Unit>
+__device__ __forceinline__ void fillBackward(Shared &shared, const Unit &unit,
+                                             const BlockTerms<C> &terms,
+                                             const BackwardSpace &space) {
+  const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
+  Ring<Shape::kStages> ring;
+  for (int column = tiles.first(); tiles.has(column);
+       column = tiles.after(column), ring.advance()) {
+    waitForPhase(&shared.empty[ring.stage], ring.parity ^ 1);
+    shared.tile[ring.stage].fill(terms, space, unit.begin, column);
+    arrive(&shared.queriesFull[ring.stage]);
   }
 }
 
@@ -99,153 +123,213 @@ __device__ __forceinline__ void storeGradients(const LeftOperand<N> &gradients,
           gradients.a[step][i];
 }
 
-/// dQ of a tile of queries, squares of 64 by 64 by turns of the warpgroups.
-template <class C, class Shape, class Shared>
-__device__ __forceinline__ void multiplyQueries(Shared &shared, const BlockTerms<C> &terms,
-                                                const BackwardSpace &space, int stage,
-                                                int columnBegin, float factor) {
-  constexpr int kGroups = Shape::kColumns / 64, kSquares = kGroups * Shape::KeyTile::kPanels;
-  const int warpgroup = warpOf() / 4 - 1, warpRow = warpOf() % 4 * 16;
-  const int64_t first = terms.head * terms.args.rows + terms.first + columnBegin;
-#pragma unroll
-  for (int turn = 0; turn < kSquares; turn += kConsumers) {
-    const int square = turn + warpgroup, group = square % kGroups, panel = square / kGroups;
-    if (square >= kSquares)
-      break;
-    Fragment<64> dQ;
-    keepInRegisters(dQ);
-    startProducts();
-    startColumns<Shape::kRows>(dQ, shared.gradients, group, shared.k, panel);
-    commitProducts();
-    waitForProducts<0>();
-    keepInRegisters(dQ);
-    const int row = 64 * group + warpRow; // in the tile
-    const int inside = terms.mask.length - columnBegin - row;
-    const float *inverse = shared.tile[stage].inverseQuantum + row;
-    if constexpr (Shape::kBulkQueries) {
-      bool finite = true;
-      forFragment<64>([&](int n, int i, int h, int column) {
-        const int at = fragmentRow() + 8 * h;
-        const QueryQuanta value = queryQuanta(dQ.d[n][i], factor * inverse[at]);
-        finite = finite && (value.finite || at >= inside);
-        if (64 * panel + column < C::Qk)
-          shared.dQ[(row + at) * Shape::kStagedRow + 64 * panel + column] = value.quanta;
-      });
-      for (int h = 0; h < 2; ++h)
-        if (!finite && fragmentRow() + 8 * h < inside)
-          storeRelaxed(space.rowQuantum + first + row + fragmentRow() + 8 * h,
-                       __uint_as_float(kNaNBits));
-    } else {
-      addQueryGradients<C::Qk>(dQ, space.querySums + (first + row) * C::Qk,
-                               space.rowQuantum + first + row, inverse, inside, 64 * panel, factor);
-    }
-  }
-}
+/// A square of 64 queries by 64 columns of dQ of a tile; the warpgroups take turns at them.
+template <class Shape> struct QuerySquare {
+  static constexpr int kGroups = Shape::kColumns / 64,
+                       kSquares = kGroups * Shape::KeyTile::kPanels;
+  int number;
 
-/// Sends the staged rows of dQ on their way, a row per thread.
-template <class C, class Shape, class Shared>
-__device__ __forceinline__ void sendQueries(const Shared &shared, const BlockTerms<C> &terms,
-                                            const BackwardSpace &space, int columnBegin,
-                                            int consumer) {
-  if (consumer < Shape::kColumns && columnBegin + consumer < terms.mask.length) {
-    const int64_t row = terms.head * terms.args.rows + terms.first + columnBegin + consumer;
-    reduceBulk(space.querySums + row * C::Qk, shared.dQ + consumer * Shape::kStagedRow, C::Qk * 4);
-  }
+  __device__ explicit QuerySquare(int turn) : number(turn + warpOf() / 4 - 1) {}
+  /// A warpgroup for which none is left computes what it does not send, so that there is no branch
+  /// around products.
+  __device__ bool exists() const { return kSquares % kConsumers == 0 || number < kSquares; }
+  __device__ int group() const { return number % kGroups; }
+  __device__ int panel() const { return exists() ? number / kGroups : 0; }
+  /// This warp's first row in the tile.
+  __device__ int row() const { return 64 * group() + warpOf() % 4 * 16; }
+};
+
+/// Rounds a warp's part of a square of dQ and sends it to be added to the sums.
+template <class C, class Shape>
+__device__ __forceinline__ void
+sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
+            const BlockTerms<C> &terms, const BackwardSpace &space,
+            const QuerySquare<Shape> &square, int columnBegin, float factor) {
+  const int row = square.row(), inside = terms.mask.length - columnBegin - row;
+  const int64_t first = terms.first + columnBegin + row;
+  waitForBulkReads(); // the last part has left
+  __syncwarp();
+  bool finite[2] = {true, true};
+  float scale[2];
+  for (int h = 0; h < 2; ++h)
+    scale[h] = factor * inverseQuantum[row + fragmentRow() + 8 * h];
+#pragma unroll
+  for (int n = 0; n < 8; ++n)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int at = fragmentRow() + 8 * h;
+      const QueryQuanta low = queryQuanta(dQ.d[n][2 * h], scale[h]),
+                        high = queryQuanta(dQ.d[n][2 * h + 1], scale[h]);
+      finite[h] = finite[h] && low.finite && high.finite;
+      *reinterpret_cast<int2 *>(
+          staged + at * kPanelColumns + columnInPanel(first + at, 8 * n + fragmentColumn())) = {
+          low.quanta, high.quanta};
+    }
+  for (int h = 0; h < 2; ++h)
+    if (!finite[h] && fragmentRow() + 8 * h < inside)
+      storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + fragmentRow() + 8 * h,
+                   __uint_as_float(kNaNBits));
+  fenceAsyncProxy();
+  __syncwarp();
+  if (laneOf() == 0 && inside > 0)
+    reduceBulk(space.querySums +
+                   querySumAt<C>(terms.args, terms.head, first, kPanelColumns * square.panel()) / 64 *
+                       64,
+               staged, (inside < 16 ? inside : 16) * kPanelColumns * 4);
   commitBulk();
 }
+
+/// What a consumer of backward works with, and what it adds up.
+template <class C, class Shape, class Shared> struct BackwardConsumer {
+  static constexpr int kColumns = Shape::kColumns;
+  Shared &shared;
+  const BackwardSpace &space;
+  const BlockTerms<C> &terms;
+  int warp = warpOf() - 4, groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin;
+  LaneRows<C, false> rows;
+  BiasQuantum quantum;
+  float factor;
+  WarpHistogram &histogram;
+  int buffer = 0; ///< of gradients
+  Fragment<Shape::kKeys ? Shape::KeyTile::kPadded : 8> dK;
+  Fragment<Shape::kValues ? Shape::ValueTile::kPadded : 8> dV;
+
+  __device__ __forceinline__ BackwardConsumer(Shared &shared, const BackwardSpace &space,
+                                              const BlockTerms<C> &terms, int begin, int pairBits)
+      : shared(shared), space(space), terms(terms), warpBegin(begin + warpRow),
+        rows(terms, warpBegin), quantum(space.greatest, pairBits), factor(gradientFactor(terms)),
+        histogram(shared.histograms[C::TimeBias && Shape::kKeys ? warp : 0]) {
+    if constexpr (C::TimeBias && Shape::kKeys)
+      histogram.clear();
+    dK.clear();
+    dV.clear();
+  }
+
+  /// Adds a tile of queries.
+  __device__ __forceinline__ void add(int stage, int column) {
+    Fragment<kColumns> scores, dots;
+    keepInRegisters(scores);
+    keepInRegisters(dots);
+    startProducts();
+    startRows(scores, shared.k, groupRow, shared.q[stage]);
+    commitProducts();
+    if constexpr (Shape::kKeys) {
+      startRows(dots, shared.v, groupRow, shared.dOut[stage]);
+      commitProducts();
+      waitForProducts<1>();
+    } else {
+      waitForProducts<0>();
+    }
+    keepInRegisters(scores);
+    addBiases(scores, terms, rows, shared.tile[stage], warpRow, column);
+    hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
+    const Kept<C, kColumns> kept(terms, rows, column);
+    LeftOperand<kColumns> weights;
+    {
+      Fragment<kColumns> values;
+      backwardWeights<C>(scores, values, kept, shared.tile[stage]);
+      weights.set(values);
+    }
+    // dV comes before dots are awaited: it takes the weights, which so are computed before.
+    if constexpr (Shape::kValues) {
+      keepInRegisters(dV);
+      startProducts();
+      startWeights(dV, weights, shared.dOut[stage]);
+      commitProducts();
+    }
+    if constexpr (Shape::kKeys) {
+      waitForProducts<Shape::kValues ? 1 : 0>();
+      keepInRegisters(dots);
+      scoreGradients(scores, dots, kept, terms, shared.tile[stage]);
+      addGradients(dots, stage, column);
+    }
+    waitForProducts<0>();
+    keepInRegisters(dV);
+    keepInRegisters(dK);
+  }
+
+private:
+  /// Adds the gradients of a tile of scores to dK, dQ and those of the biases.
+  __device__ __forceinline__ void addGradients(Fragment<kColumns> &dots, int stage, int column) {
+    // The biases' gradients want registers: weights, which a product that runs reads, are let go
+    // first.
+    if constexpr (C::PositionBias || C::TimeBias) {
+      waitForProducts<0>();
+      keepInRegisters(dV);
+    }
+    if constexpr (C::PositionBias)
+      addPositionGradients(dots, terms, warpBegin, column, factor, quantum, space.positionSums);
+    if constexpr (C::TimeBias)
+      addTimeGradients(dots, terms, rows, shared.tile[stage], factor, histogram);
+    LeftOperand<kColumns> left;
+    left.set(dots);
+    auto &gradients = shared.gradients[buffer];
+    storeGradients(left, gradients, warpRow);
+    fenceAsyncProxy();
+    syncConsumers(kGradientsWritten);
+    QuerySquare<Shape> square(0);
+    Fragment<64> dQ;
+    keepInRegisters(dQ);
+    keepInRegisters(dK);
+    startProducts();
+    startColumns<Shape::kRows>(dQ, gradients, square.group(), shared.k, square.panel());
+    commitProducts();
+    startWeights(dK, left, shared.q[stage]);
+    commitProducts();
+    waitForProducts<1>();
+    keepInRegisters(dQ);
+    send(dQ, square, stage, column);
+#pragma unroll
+    for (int turn = kConsumers; turn < QuerySquare<Shape>::kSquares; turn += kConsumers) {
+      square = QuerySquare<Shape>(turn);
+      startProducts();
+      startColumns<Shape::kRows>(dQ, gradients, square.group(), shared.k, square.panel());
+      commitProducts();
+      waitForProducts<0>();
+      keepInRegisters(dQ);
+      send(dQ, square, stage, column);
+    }
+    if constexpr (Shape::kGradientTiles > 1)
+      buffer ^= 1;
+    else
+      syncConsumers(kGradientsRead);
+    if constexpr (Shape::kSentFromOut)
+      waitForBulkReads(); // before the stage is let go
+  }
+
+  __device__ __forceinline__ void send(const Fragment<64> &dQ, const QuerySquare<Shape> &square,
+                                       int stage, int column) {
+    if (square.exists())
+      sendQueries<C>(dQ, shared.sentBy(warp, stage), shared.tile[stage].inverseQuantum, terms,
+                     space, square, column, factor * terms.args.scale);
+  }
+};
 
 template <class C, class Shape, class Shared, class Unit>
 __device__ __forceinline__ void consumeBackward(Shared &shared,
                                                 const AttentionGradients<Bf16> &gradients,
                                                 const BackwardSpace &space, const Unit &unit,
                                                 const BlockTerms<C> &terms, int pairBits) {
-  constexpr int kColumns = Shape::kColumns;
-  const SeenTiles<C, Over::queries, kColumns> tiles(unit.mask, unit.range());
-  const int consumer = static_cast<int>(threadIdx.x) - kWarpgroup, warp = consumer / kWarp;
-  const int groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin = unit.begin + warpRow;
-  const LaneRows<C, false> rows(terms, warpBegin);
-  const BiasQuantum quantum(space.greatest, pairBits);
-  const float factor = gradientFactor(terms);
-  WarpHistogram &histogram = shared.histograms[C::TimeBias && Shape::kKeys ? warp : 0];
-  if constexpr (C::TimeBias && Shape::kKeys)
-    histogram.clear();
-
-  Fragment<Shape::kKeys ? Shape::KeyTile::kPadded : 8> dK;
-  Fragment<Shape::kValues ? Shape::ValueTile::kPadded : 8> dV;
-  dK.clear();
-  dV.clear();
+  const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
+  BackwardConsumer<C, Shape, Shared> consumer(shared, space, terms, unit.begin, pairBits);
   Ring<Shape::kStages> ring;
   waitForPhase(&shared.keysFull, 0);
   for (int column = tiles.first(); tiles.has(column);
        column = tiles.after(column), ring.advance()) {
-    const int stage = ring.stage;
-    waitForPhase(&shared.queriesFull[stage], ring.parity);
-    Fragment<kColumns> scores, dots;
-    keepInRegisters(scores);
-    keepInRegisters(dots);
-    startProducts();
-    startRows(scores, shared.k, groupRow, shared.q[stage]);
-    if constexpr (Shape::kKeys)
-      startRows(dots, shared.v, groupRow, shared.dOut[stage]);
-    commitProducts();
-    waitForProducts<0>();
-    keepInRegisters(scores);
-    keepInRegisters(dots);
-    addBiases(scores, terms, rows, shared.tile[stage], warpRow, column);
-    hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
-    backwardWeights<C>(scores, dots, terms, shared.tile[stage], rows, column);
-    LeftOperand<kColumns> left;
-    if constexpr (Shape::kValues) {
-      left.set(scores);
-      keepInRegisters(dV);
-      startProducts();
-      startWeights(dV, left, shared.dOut[stage]);
-      commitProducts();
-    }
-    if constexpr (Shape::kKeys) {
-      // The biases' gradients want registers: weights, which a product that runs reads, are let go
-      // first.
-      if constexpr (C::PositionBias || C::TimeBias) {
-        waitForProducts<0>();
-        keepInRegisters(dV);
-      }
-      if constexpr (C::PositionBias)
-        addPositionGradients(dots, terms, warpBegin, column, factor, quantum, space.positionSums);
-      if constexpr (C::TimeBias)
-        addTimeGradients(dots, terms, rows, shared.tile[stage], factor, histogram);
-      LeftOperand<kColumns> leftGradients;
-      leftGradients.set(dots);
-      storeGradients(leftGradients, shared.gradients, warpRow);
-      fenceAsyncProxy();
-      keepInRegisters(dK);
-      startProducts();
-      startWeights(dK, leftGradients, shared.q[stage]);
-      commitProducts();
-      if constexpr (Shape::kBulkQueries)
-        waitForBulkReads(); // the last tile's dQ has left
-      syncConsumers(kGradientsWritten);
-      multiplyQueries<C, Shape>(shared, terms, space, stage, column, factor * terms.args.scale);
-      fenceAsyncProxy();
-      waitForProducts<0>();
-      syncConsumers(kGradientsRead);
-      if constexpr (Shape::kBulkQueries)
-        sendQueries<C, Shape>(shared, terms, space, column, consumer);
-    }
-    waitForProducts<0>();
-    keepInRegisters(dV);
-    keepInRegisters(dK);
-    __syncwarp();
-    if (laneOf() == 0)
-      arrive(&shared.empty[stage]);
+    waitForPhase(&shared.queriesFull[ring.stage], ring.parity);
+    consumer.add(ring.stage, column);
+    release(&shared.empty[ring.stage]);
   }
 
-  storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor);
+  storeKeyGradients<C, Shape>(consumer.dK, consumer.dV, gradients, terms, consumer.warpBegin,
+                              consumer.factor);
   if constexpr (C::TimeBias && Shape::kKeys) {
     syncConsumers(kHistogramsWritten);
-    addHistograms<C, kConsumers * 4>(shared.histograms, terms, quantum, space.timeSums, consumer,
+    addHistograms<C, kConsumers * 4>(shared.histograms, terms, consumer.quantum, space.timeSums,
+                                     static_cast<int>(threadIdx.x) - kWarpgroup,
                                      kConsumers * kWarpgroup);
   }
-  if constexpr (Shape::kBulkQueries)
+  if constexpr (Shape::kKeys)
     waitForBulk();
 }
 
@@ -254,12 +338,12 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     attentionBackwardHopper(__grid_constant__ const AttentionArgs<Bf16> args,
                             __grid_constant__ const AttentionGradients<Bf16> gradients,
                             __grid_constant__ const HopperBackwardMaps maps, BackwardSpace space,
-                            int tilesPerList, int pairBits) {
+                            TileList list, int pairBits) {
 #if defined(GENREC_SIMT) || !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Shape = HopperBackward<C, Part>;
   GENREC_DYNAMIC_SHARED(unsigned char, memory);
   auto &shared = *reinterpret_cast<typename Shape::Shared *>(alignedShared(memory));
-  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tilesPerList, false);
+  const AttentionUnit<C, Shape::kRows> unit(args, tileAt(list, static_cast<int>(blockIdx.x)));
   if (!unit.hasRows())
     return;
   const int thread = static_cast<int>(threadIdx.x);
@@ -275,8 +359,15 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     shared.buckets.fill(args.ticksPerSecond, thread, kHopperThreads);
   __syncthreads();
   const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
-  takeRoles([&](int warp) { if (warp == 0) produceBackward<C, Shape>(shared, maps, unit, terms, space); },
-            [&] { consumeBackward<C, Shape>(shared, gradients, space, unit, terms, pairBits); });
+  auto produce = [&](int warp) {
+    if (warp == 0 && laneOf() == 0)
+      produceBackward<C, Shape>(shared, maps, unit);
+    if (warp == 1)
+      fillBackward<C, Shape>(shared, unit, terms, space);
+  };
+  takeRoles(produce, [&] {
+    consumeBackward<C, Shape>(shared, gradients, space, unit, terms, pairBits);
+  });
 #endif
 }
 

@@ -25,7 +25,8 @@
 
 namespace genrec::rt::cuda {
 
-constexpr int kConsumers = 2; ///< warpgroups that compute
+constexpr int kConsumers = 2;                ///< warpgroups that compute
+constexpr int kHopperKeys = 64 * kConsumers; ///< of a block of backward
 constexpr int kHopperThreads = (1 + kConsumers) * kWarpgroup;
 // Registers per thread once warpgroups have their roles. A block starts with 168 for each of its
 // threads and can only hand those around: asking for more waits for ever.
@@ -118,7 +119,7 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
   Ring<Shape::kValueStages> valueRing;
   Ring<Shape::kUnits> units;
   for (int parity = 0;; units.advance(), parity ^= 1) {
-    const Unit unit = takeTile<Unit>(args, list);
+    const Unit unit(args, takeTile(list));
     waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);
     shared.units[units.stage] = unit;
     arrive(&shared.unit[units.stage].full);

@@ -55,11 +55,12 @@ __device__ __forceinline__ QueryQuanta queryQuanta(float value, float inverse) {
   return {static_cast<int>(rintf(scaled)), fabsf(scaled) < INFINITY};
 }
 
-/// Adds 16 rows of dQ times `factor`, in quanta, to the sums of the warp's first row.
-template <int Size, int N>
-__device__ __forceinline__ void addQueryGradients(const Fragment<N> &d, int *sums, float *quanta,
-                                                  const float *inverse, int inside, int columnBegin,
-                                                  float factor) {
+/// Adds 16 rows of dQ times `factor`, in quanta, to the sums of rows from `first` on, of which
+/// `inside` exist; `inverse` are the inverses of their quanta.
+template <class C, int N>
+__device__ __forceinline__ void
+addQueryGradients(const Fragment<N> &d, const BlockTerms<C> &terms, const BackwardSpace &space,
+                  int64_t first, const float *inverse, int inside, int columnBegin, float factor) {
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const int row = fragmentRow() + 8 * h;
@@ -74,11 +75,13 @@ __device__ __forceinline__ void addQueryGradients(const Fragment<N> &d, int *sum
         const int column = columnBegin + 8 * n + fragmentColumn() + x;
         const QueryQuanta value = queryQuanta(d.d[n][2 * h + x], scale);
         finite = finite && value.finite;
-        if (column < Size)
-          atomicAdd(sums + row * Size + column, value.quanta);
+        if (column < C::Qk)
+          atomicAdd(space.querySums + querySumAt<C>(terms.args, terms.head, first + row, column),
+                    value.quanta);
       }
     if (!finite)
-      storeRelaxed(quanta + row, __uint_as_float(kNaNBits));
+      storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + row,
+                   __uint_as_float(kNaNBits));
   }
 }
 
@@ -92,7 +95,7 @@ multiplyQueries(const typename Shape::Shared &shared, const BlockTerms<C> &terms
   constexpr int kWidth = roundedUp(Shape::kQk / 16, kParts) / kParts * 16;
   constexpr int kChunk = kWidth < 64 ? kWidth : 64; // columns that are computed at once
   const int group = warpOf() % kGroups, end = (warpOf() / kGroups + 1) * kWidth;
-  const int64_t row = terms.head * terms.args.rows + terms.first + columnBegin + 16 * group;
+  const int64_t row = terms.first + columnBegin + 16 * group;
 #pragma unroll 1
   for (int column = end - kWidth; column < end && column < Shape::kQk; column += kChunk) {
     Fragment<kChunk> dQ;
@@ -110,9 +113,8 @@ multiplyQueries(const typename Shape::Shared &shared, const BlockTerms<C> &terms
           multiplyAdd(dQ.d[2 * n + 1], a, b[2], b[3]);
         }
     }
-    addQueryGradients<C::Qk>(dQ, space.querySums + row * C::Qk, space.rowQuantum + row,
-                             shared.tile.inverseQuantum + 16 * group,
-                             terms.mask.length - columnBegin - 16 * group, column, factor);
+    addQueryGradients(dQ, terms, space, row, shared.tile.inverseQuantum + 16 * group,
+                      terms.mask.length - columnBegin - 16 * group, column, factor);
   }
 }
 
@@ -218,9 +220,12 @@ __global__ void __launch_bounds__(kMmaThreads)
     multiplyRows(dots, shared->v, warpRow, shared->dOut);
     addBiases(scores, terms, rows, shared->tile, warpRow, column);
     hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
-    backwardWeights<C>(scores, dots, terms, shared->tile, rows, column);
+    const Kept<C, kColumns> kept(terms, rows, column);
+    Fragment<kColumns> weights;
+    backwardWeights<C>(scores, weights, kept, shared->tile);
+    scoreGradients(scores, dots, kept, terms, shared->tile);
     if constexpr (Shape::kValues)
-      multiplyWeights(dV, scores, shared->dOut);
+      multiplyWeights(dV, weights, shared->dOut);
     if constexpr (Shape::kKeys) {
       if constexpr (C::PositionBias)
         addPositionGradients(dots, terms, warpBegin, column, factor, quantum, space.positionSums);

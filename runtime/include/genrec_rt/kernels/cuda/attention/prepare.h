@@ -22,13 +22,28 @@ struct BackwardSpace {
   uint32_t *listMost = nullptr; ///< [parents, heads, 2] bits of max |v_j| and max |k_je|
   Word *positionSums = nullptr; ///< [positionBuckets] in bias quanta
   Word *timeSums = nullptr;     ///< [timeBuckets]
-  int *querySums = nullptr;     ///< [heads, rows, Qk] in the row's quanta; tensor core kernels only
+  int *querySums = nullptr;     ///< as querySumAt has it, in the row's quanta; tensor cores only
   // Written before it is read:
   float *rowProduct = nullptr; ///< [heads, rows] softmax: dO . out
   float *rowQuantum = nullptr; ///< [heads, rows] of querySums
 };
 
 constexpr int kPrepareThreads = 256;
+
+/// querySums is [heads, panels of 64 columns, rows, 64]: neighbouring rows of a panel lie together,
+/// so that one reduction adds them. Columns 8c to 8c + 7 of row r stand at 8 (c ^ (r % 8)), so that
+/// a warp that writes fragments of them to shared memory hits every bank once.
+constexpr int kPanelColumns = 64;
+template <class C> constexpr int kQueryPanels = (C::Qk + kPanelColumns - 1) / kPanelColumns;
+__host__ __device__ inline int columnInPanel(int64_t row, int column) {
+  return (column / 8 ^ static_cast<int>(row & 7)) * 8 + column % 8;
+}
+template <class C>
+__device__ int64_t querySumAt(const AttentionArgs<typename C::Element> &args, int64_t head,
+                              int64_t row, int column) {
+  const int64_t panel = head * kQueryPanels<C> + column / kPanelColumns;
+  return (panel * args.rows + row) * kPanelColumns + columnInPanel(row, column % kPanelColumns);
+}
 
 /// The list that a row belongs to.
 __device__ inline int64_t listOf(const int64_t *offsets, int64_t parents, int64_t row) {
@@ -147,10 +162,10 @@ __global__ void __launch_bounds__(kPrepareThreads)
                             BackwardSpace space) {
   forRowsAndHeads<C>(args, [&](int64_t row, int64_t head) {
     const float quantum = space.rowQuantum[head * args.rows + row];
-    const int *sums = space.querySums + (head * args.rows + row) * C::Qk;
     auto *dQ = resultOf<C>(gradients.dQ, gradients.floatDQ) + row * gradients.ldDQ + head * C::Qk;
     for (int e = laneOf(); e < C::Qk; e += kWarp)
-      dQ[e] = fromFloat<std::remove_pointer_t<decltype(dQ)>>(static_cast<float>(sums[e]) * quantum);
+      dQ[e] = fromFloat<std::remove_pointer_t<decltype(dQ)>>(
+          static_cast<float>(space.querySums[querySumAt<C>(args, head, row, e)]) * quantum);
   });
 }
 

@@ -102,50 +102,56 @@ template <class C> __device__ float gradientFactor(const BlockTerms<C> &terms) {
                     : weightFactor<C>(terms.args, terms.mask.length) * keptFactor<C>(terms.args);
 }
 
-/// Backward: `scores` (times kScoreFactor) become weights (softmax: with dropout's factor left out),
-/// `dots` (dOut . v) the gradients of the scores, both without gradientFactor.
-template <class C, int N, class Tile>
-__device__ __forceinline__ void backwardWeights(Fragment<N> &scores, Fragment<N> &dots,
-                                                const BlockTerms<C> &terms, const Tile &tile,
-                                                const LaneRows<C, false> &rows, int columnBegin) {
-  if constexpr (C::Dropout) {
-    uint32_t kept[(N + 63) / 64];
-    keptElements<N>(kept, terms, rows, columnBegin);
-    dropWeights<C>(dots, kept);
-    if constexpr (C::Softmax) {
-      const float factor = keptFactor<C>(terms.args);
-#pragma unroll
-      for (int n = 0; n < N / 8; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          dots.d[n][i] *= factor;
-    }
-    gradientsOf<C>(scores, dots, tile);
-    dropWeights<C>(scores, kept);
-  } else {
-    gradientsOf<C>(scores, dots, tile);
+/// Which elements of a fragment dropout keeps.
+template <class C, int N> struct Kept {
+  uint32_t bits[C::Dropout ? (N + 63) / 64 : 1];
+
+  __device__ __forceinline__ Kept(const BlockTerms<C> &terms, const LaneRows<C, false> &rows,
+                                  int columnBegin) {
+    if constexpr (C::Dropout)
+      keptElements<N>(bits, terms, rows, columnBegin);
   }
+  __device__ __forceinline__ void drop(Fragment<N> &values) const {
+    if constexpr (C::Dropout)
+      dropWeights<C>(values, bits);
+  }
+};
+
+/// Backward, first: `weights` are those of the scores (times kScoreFactor; softmax: with dropout's
+/// factor left out), and `scores` become what scoreGradients takes.
+template <class C, int N, class Tile>
+__device__ __forceinline__ void backwardWeights(Fragment<N> &scores, Fragment<N> &weights,
+                                                const Kept<C, N> &kept, const Tile &tile) {
+  forFragment<N>([&](int n, int i, int, int column) {
+    float &score = scores.d[n][i];
+    if constexpr (!C::Softmax) {
+      const SiluParts silu = siluParts(score);
+      weights.d[n][i] = silu.weight;
+      score = silu.derivative();
+    } else {
+      score = exp2Approx(__fmaf_rn(score, kLog2e, -tile.logSumExp[column]));
+      weights.d[n][i] = score;
+    }
+  });
+  kept.drop(weights);
 }
 
+/// Then: `dots` (dOut . v) become the gradients of the scores, without gradientFactor.
 template <class C, int N, class Tile>
-__device__ __forceinline__ void gradientsOf(Fragment<N> &scores, Fragment<N> &dots,
-                                            const Tile &tile) {
-  if constexpr (!C::Softmax) {
-#pragma unroll
-    for (int n = 0; n < N / 8; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const SiluParts silu = siluParts(scores.d[n][i]);
-        scores.d[n][i] = silu.weight;
-        dots.d[n][i] *= silu.derivative();
-      }
-  } else {
-    forFragment<N>([&](int n, int i, int, int column) {
-      const float weight = exp2Approx(__fmaf_rn(scores.d[n][i], kLog2e, -tile.logSumExp[column]));
-      dots.d[n][i] = weight * (dots.d[n][i] - tile.rowProduct[column]);
-      scores.d[n][i] = weight;
-    });
-  }
+__device__ __forceinline__ void scoreGradients(const Fragment<N> &scores, Fragment<N> &dots,
+                                               const Kept<C, N> &kept, const BlockTerms<C> &terms,
+                                               const Tile &tile) {
+  kept.drop(dots);
+  const float factor = keptFactor<C>(terms.args);
+  forFragment<N>([&](int n, int i, int, int column) {
+    float &dot = dots.d[n][i];
+    if constexpr (C::Softmax) {
+      if constexpr (C::Dropout)
+        dot *= factor;
+      dot -= tile.rowProduct[column];
+    }
+    dot *= scores.d[n][i];
+  });
 }
 
 } // namespace genrec::rt::cuda
