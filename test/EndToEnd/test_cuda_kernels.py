@@ -22,6 +22,7 @@ RUNTIME_SOURCES = [
     ROOT / "runtime" / "kernels" / "cuda" / "segment_sums.cu",
     ROOT / "runtime" / "core" / "cuda" / "memory.cu",
 ]
+SUM_SOURCES = [ROOT / "runtime" / "kernels" / "cuda" / f"{name}.cu" for name in ("row_sums", "scattered_sums", "order")]
 HOST_LIBRARY = BUILD / "lib" / "libgenrec_simt.a"
 # Rows of every domain in examples.cpp.
 ROWS = 37
@@ -71,7 +72,7 @@ def computed(source: str) -> dict[str, Counter[str]]:
     for name, body in re.findall(r"\bvoid (row_\w+)\([^\n]*\{\n(.*?)\n\}\n", source, re.DOTALL):
         body = "\n".join(line for line in body.splitlines() if not OWN.search(line))
         # A function of a whole row has its lanes and packs among its template arguments.
-        own = r"(?!firstRow|rowStep|isFirstLane|valueOf|chunkSums|sumFloats)"
+        own = r"(?!firstRow|rowStep|isFirstLane|valueOf|chunkSums|sumFloats|termsOf|rowTerms|behindTerms)"
         calls = re.findall(rf"kernels::{own}(\w+)(?:<(\d+))?", body)
         unsized = ("addElement", "drawRows")
         kernels[name] = Counter(callee if callee in unsized else f"{callee}<{size}>" for callee, size in calls)
@@ -200,16 +201,17 @@ class Signature:
         return "{" + ", ".join(entries) + "}"
 
 
-def sums_of(body: str) -> int:
-    """Floats of a chunk's sums, over domains of ROWS rows."""
-    total = 0
+def sums_of(body: str) -> list[int]:
+    """Floats of the results that a kernel for the CPU adds up, over domains of ROWS rows."""
+    sizes = []
     for size in re.findall(r"kernels::sumFloats\((\w+)\)", body):
-        if not size.isdigit():
-            stride = re.search(rf"{size} = step->domains\[\d+\]\.capacity(?: \* (\d+))?", body)
-            assert stride is not None, size
-            size = str(ROWS * int(stride[1] or 1))
-        total += (int(size) + 15) // 16 * 16
-    return total
+        if size.isdigit():
+            sizes.append(int(size))
+            continue
+        stride = re.search(rf"{size} = step->domains\[\d+\]\.count(?: \* (\d+))?", body)
+        assert stride is not None, size
+        sizes.append(ROWS * int(stride[1] or 1))
+    return sizes
 
 
 def rows_of(body: str) -> int:
@@ -220,9 +222,10 @@ def rows_of(body: str) -> int:
     return min(ROWS, int(states[1]) // int(step[1] if step else 1)) if width and states else ROWS
 
 
-def kernel_list(source: str) -> str:
+def kernel_list(source: str, cpu: str) -> str:
     """The list of a unit's kernels that examples.cpp includes."""
     declarations, kernels, columns = [], [], []
+    on_cpu = dict(re.findall(r"\bvoid (\w+)\([^\n]*\{\n(.*?)\n\}\n", cpu, re.DOTALL))
     bodies: dict[str, Signature] = {}
     functions = r'((?:extern "C" __global__|static __device__)[^\n]*?) void (\w+)\(([^\n]*)\) \{\n(.*?)\n\}\n'
     for kind, name, parameters, body in re.findall(functions, source, re.DOTALL):
@@ -239,10 +242,11 @@ def kernel_list(source: str) -> str:
             states = [int(n) // 16 + 1 for n in re.findall(r"_row(?:_2)? \+ (\d+)", body)]
             width = max([n for n in numbers if n <= 4096] + states + [211])
             casts = "".join(f", static_cast<{type}>(a[{i}])" for i, type in enumerate(types))
-            adds, gathers = "chunkSums" in body, re.search("gather(Dot|Sum)<", body) is not None
+            adds, gathers = "partial_sums" in parameters, re.search("gather(Dot|Sum)<", body) is not None
+            sums = ", ".join(str(size) for size in sums_of(on_cpu[name])) if adds else ""
             kernels.append(
                 f'{{"{name}", {name}, {name}_mapping, {Signature(types).arguments()}, {rows_of(body)}, {width}, '
-                f"{str(adds).lower()}, {str(gathers).lower()}, {sums_of(body)},\n"
+                f"{str(adds).lower()}, {str(gathers).lower()}, {{{sums}}}, {f'{name}_sums' if adds else 'nullptr'},\n"
                 " [](const genrec::rt::cuda::LaunchShape &shape, const genrec_step *step, void *const *a) {\n"
                 "   (void)a;\n"
                 f"   GENREC_CUDA_LAUNCH(nullptr, shape, device::{name}, step{casts}); }}}},"
@@ -279,9 +283,9 @@ def without_stages(cpu: Path) -> Path:
 def test_every_kernel_has_the_results_of_the_cpu(model: dict[str, Path]) -> None:
     source = model["cuda"].read_text()
     listed = model["cuda"].with_name("kernels.inc")
-    listed.write_text(kernel_list(source))
+    listed.write_text(kernel_list(source, model["cpu"].read_text()))
     units = {"cpu": without_stages(model["cpu"]), "cuda": model["cuda"]}
-    program = built(units, "examples.cpp", [], [f'-DGENREC_KERNELS="{listed}"'])
+    program = built(units, "examples.cpp", SUM_SOURCES, [f'-DGENREC_KERNELS="{listed}"'])
     for seed in (1, 2):
         lines = lines_of(program, seed)
         assert len(lines) == source.count("__global__")

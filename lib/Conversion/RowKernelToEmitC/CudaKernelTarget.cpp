@@ -17,7 +17,8 @@ namespace {
 class CudaTarget : public KernelTarget {
 public:
   CudaTarget(RowKernelOp kernel, bool isColumn)
-      : isColumn(isColumn), mapping(getRowMapping(kernel)), meets(lanesMeet(kernel, mapping)) {}
+      : kernel(kernel), isColumn(isColumn), mapping(getRowMapping(kernel)),
+        meets(lanesMeet(kernel, mapping)) {}
 
   KernelFunction createFunction(const EmitCBuilder &b, StringRef name,
                                 ArrayRef<KernelArgument> arguments) override;
@@ -27,6 +28,12 @@ public:
   void clearSums(const EmitCBuilder &b, Value sums, Value floats) override {
     b.callVoid("kernels::clearSums", {sums, floats}, {getLanes(b)});
   }
+  std::optional<RowTerms> getTerms(unsigned result) const override {
+    return getRowTerms(kernel, result);
+  }
+  Value enterTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows,
+                   int64_t domain, int64_t stride) override;
+  Value skipTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows) override;
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
                   StringRef name) override;
   ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) override;
@@ -50,9 +57,12 @@ private:
   Attribute getLanes(const EmitCBuilder &b) const { return b.templateInteger(mapping.lanes); }
   void createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArgument> arguments,
                              KernelFunction &kernel) const;
+  /// Emits the shapes of all sums of the kernel.
+  void describeSums(const EmitCBuilder &b, StringRef name);
   /// The array that holds the current pack of what `pointer` points at.
   Value createPack(const EmitCBuilder &b, Value pointer, ElementLoops &at) const;
 
+  RowKernelOp kernel;
   const bool isColumn;
   const RowMapping mapping;
   const bool meets;
@@ -60,6 +70,7 @@ private:
   SmallVector<emitc::CallOpaqueOp> sharedArrays; ///< which take the number of bytes
   Value reductionMemory;
   Value chunkBegin, chunkEnd; ///< rows, of a kernel that adds up sums
+  SmallVector<std::string> termShapes; ///< initialisers of SumShape, of results with terms
 };
 } // namespace
 
@@ -135,6 +146,30 @@ Value CudaTarget::enterChunk(const EmitCBuilder &b, KernelFunction &, Value coun
   // The grid has a place for each chunk that there can be.
   b.enterIf(b.compare(emitc::CmpPredicate::lt, chunkBegin, chunkEnd));
   return chunk;
+}
+
+static SmallVector<Attribute> getTermArguments(const EmitCBuilder &b, const RowTerms &terms) {
+  return llvm::map_to_vector(
+      terms.getShape(), [&](int64_t number) -> Attribute { return b.templateInteger(number); });
+}
+
+Value CudaTarget::enterTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows,
+                             int64_t domain, int64_t stride) {
+  std::string &text = termShapes.emplace_back();
+  llvm::raw_string_ostream stream(text);
+  stream << "{" << terms.count << ", " << terms.adds.size() << ", " << terms.width << ", "
+         << stride << ", " << domain << ", " << (terms.isScaled ? "true" : "false") << ", {";
+  llvm::interleaveComma(terms.firstTerms, stream);
+  stream << "}}";
+  return EmitCBuilder::kept(b.named("terms").call("kernels::termsOf",
+                                                  b.opaque("kernels::ScatteredTerms"),
+                                                  {memory, rows}, getTermArguments(b, terms)));
+}
+
+Value CudaTarget::skipTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory,
+                            Value rows) {
+  return EmitCBuilder::kept(b.named("behind").call("kernels::behindTerms", memory.getType(),
+                                                   {memory, rows}, getTermArguments(b, terms)));
 }
 
 Value CudaTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
@@ -335,6 +370,21 @@ void CudaTarget::describe(const EmitCBuilder &b, StringRef name) {
     return;
   std::string text = "inline constexpr kernels::RowMapping " + name.str() + "_mapping{" +
                      std::to_string(mapping.lanes) + ", " + std::to_string(sharedBytes) + "};";
+  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text), ValueRange());
+  describeSums(b, name);
+}
+
+void CudaTarget::describeSums(const EmitCBuilder &b, StringRef name) {
+  SmallVector<std::string> shapes;
+  auto next = termShapes.begin();
+  for (auto [result, role] :
+       llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>()))
+    if (role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered)
+      shapes.push_back(getTerms(result) ? *next++ : "{}");
+  if (shapes.empty())
+    return;
+  std::string text = "inline constexpr kernels::SumShape " + name.str() + "_sums[] = {" +
+                     llvm::join(shapes, ", ") + "};";
   emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text), ValueRange());
 }
 

@@ -300,7 +300,7 @@ void KernelOutliner::bindInput(unsigned input) {
   auto type = cast<RankedTensorType>(value.getType());
   if (role == OperandRole::source) {
     int64_t stride = type.getRank() == 2 ? getRowAddress(value).stride : 1;
-    bindings.sources[argument] = {pointer, stride, getSourceRows(type)};
+    bindings.sources[argument] = {pointer, stride, getSourceRows(type), std::nullopt, {}};
     return;
   }
   Value row;
@@ -355,8 +355,10 @@ void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
                      [&](Operation *user) { return schedule.isColumn(user) == ofColumns; }))
       bindInput(input);
   unsigned argument = kernel.getInputs().size();
-  for (const TensorAddress &address : accumulators)
+  for (TensorAddress address : accumulators) {
+    address.row = nest.back().row;
     bindings.accumulators[kernel.getBody().getArgument(argument++)] = address;
+  }
   bindings.step = step;
   if (identities)
     bindings.identity = b.named("identity").loadElement(identities, nest.back().row);

@@ -56,6 +56,13 @@ private:
   mlir::Value getDomainMember(DomainOp domain, llvm::StringRef member, mlir::Type element);
   void preparePlaces();
   void prepareAccumulators();
+  /// The accumulator of `result`, whose terms of up to `rows` rows lie in `memory`.
+  TensorAddress prepareTerms(unsigned result, const RowTerms &terms, mlir::Value memory,
+                             mlir::Value rows);
+  /// How many rows leave terms at most.
+  mlir::Value getRoom();
+  /// Elements from one row of an accumulated result to the next.
+  int64_t getAccumulatorStride(unsigned result);
   /// Creates an array for the sums of `result`, which go to `to`.
   mlir::Value keepSums(unsigned result, mlir::Value to);
   void writeKeptSums();

@@ -17,33 +17,68 @@ SmallVector<int64_t> KernelOutliner::getAccumulatedResults() const {
   return results;
 }
 
+TensorAddress KernelOutliner::prepareTerms(unsigned result, const RowTerms &terms, Value memory,
+                                           Value rows) {
+  auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
+  int64_t domain = index.getDomain(FlatSymbolRefAttr::get(nest.back().domain.getSymNameAttr()));
+  int64_t stride = getAccumulatorStride(result);
+  return {target.enterTerms(b, terms, memory, rows, domain, stride), stride, getSourceRows(type),
+          terms, {}};
+}
+
+Value KernelOutliner::getRoom() {
+  int64_t domain = index.getDomain(FlatSymbolRefAttr::get(nest.back().domain.getSymNameAttr()));
+  return EmitCBuilder::kept(b.named("room").load(
+      b.memberOf(getDomainPointer(b, step, domain), "capacity", b.i64())));
+}
+
+int64_t KernelOutliner::getAccumulatorStride(unsigned result) {
+  auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
+  return getRowDomain(type)    ? getRowAddress(kernel.getResult(result)).stride
+         : type.getRank() == 2 ? type.getDimSize(1)
+                               : 1;
+}
+
 void KernelOutliner::prepareAccumulators() {
-  SmallVector<int64_t> results = getAccumulatedResults();
+  SmallVector<int64_t> results = getAccumulatedResults(), chunked;
+  accumulators.resize(results.size());
   if (results.empty())
     return;
-  Value total;
+  Value total, memory = function.arguments.back(), room;
+  std::optional<RowTerms> before; // in memory
   SmallVector<Value> sizes;
-  for (int64_t result : results) {
+  for (auto [number, result] : llvm::enumerate(results)) {
+    if (std::optional<RowTerms> terms = target.getTerms(result)) {
+      room = before ? room : getRoom();
+      memory = before ? target.skipTerms(b, *before, memory, room) : memory;
+      accumulators[number] = prepareTerms(result, *terms, memory, room);
+      before = terms;
+      continue;
+    }
     Value size = getAccumulatorSize(b, step, index, kernel.getResult(result));
     // The partial sums of each result start at a cache line, as in launchSums.
     sizes.push_back(b.call("kernels::sumFloats", b.i64(), {size}));
     total = total ? b.add(total, sizes.back()) : sizes.back();
+    chunked.push_back(number);
   }
+  if (chunked.empty())
+    return;
+  memory = before ? target.skipTerms(b, *before, memory, room) : memory;
   Value chunk = target.enterChunk(b, function, getRowCount(), total);
   Value pointer = b.named("sums").call("kernels::chunkSums", b.pointer(b.f32()),
-                                       {function.arguments.back(), chunk, total});
-  for (auto [result, size] : llvm::zip(results, sizes)) {
+                                       {memory, chunk, total});
+  for (auto [number, size] : llvm::zip(chunked, sizes)) {
+    int64_t result = results[number];
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
-    FlatSymbolRefAttr domain = getRowDomain(type);
-    int64_t stride = domain                ? getRowAddress(kernel.getResult(result)).stride
-                     : type.getRank() == 2 ? type.getDimSize(1)
-                                           : 1;
     const bool isKept = target.keepsSums() && getRole(result) == ResultRole::reduced;
     if (!isKept)
       target.clearSums(b, pointer, size);
-    accumulators.push_back({isKept ? keepSums(result, pointer) : pointer, stride,
-                            domain || type.getRank() ? getSourceRows(type) : Value()});
-    if (result != results.back())
+    accumulators[number] = {isKept ? keepSums(result, pointer) : pointer,
+                            getAccumulatorStride(result),
+                            getRowDomain(type) || type.getRank() ? getSourceRows(type) : Value(),
+                            std::nullopt,
+                            {}};
+    if (number != chunked.back())
       pointer = b.named("sums").add(pointer, size);
   }
 }

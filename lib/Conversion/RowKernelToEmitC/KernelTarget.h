@@ -9,6 +9,8 @@
 #ifndef GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_KERNELTARGET_H
 #define GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_KERNELTARGET_H
 
+#include "RowMapping.h"
+
 #include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
 
@@ -67,6 +69,20 @@ public:
   /// Whether sums over all rows are kept in local arrays while a thread's rows are computed.
   virtual bool keepsSums() const { return false; }
   virtual void clearSums(const EmitCBuilder &, mlir::Value, mlir::Value) {}
+  /// How rows leave the terms of result `result`, which are added behind the kernel; nothing where
+  /// each chunk has its sum.
+  virtual std::optional<RowTerms> getTerms(unsigned) const { return std::nullopt; }
+  /// Where such terms of up to `rows` rows of domain number `domain` lie, from `memory` on.
+  /// `stride`: floats from one row of the result to the next.
+  virtual mlir::Value enterTerms(const EmitCBuilder &, const RowTerms &, mlir::Value memory,
+                                 mlir::Value, int64_t, int64_t) {
+    return memory;
+  }
+  /// The memory behind them.
+  virtual mlir::Value skipTerms(const EmitCBuilder &, const RowTerms &, mlir::Value memory,
+                                mlir::Value) {
+    return memory;
+  }
   /// Enters the loop over this call's rows, at most `count`; returns the row.
   virtual mlir::Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, mlir::Value count,
                                 llvm::StringRef name) = 0;

@@ -55,12 +55,22 @@ void RowBodyEmitter::emitReduction(Operation *op) {
 void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
   EmitCBuilder b = at(op);
   TensorAddress to = bindings.accumulators.lookup(op.getAccumulator());
-  Value stride = b.integer(to.stride);
+  Value stride = b.integer(to.stride), pointer = to.pointer;
+  if (to.terms) {
+    int64_t vector = to.terms->getVector(op), first = to.terms->firstTerms[vector];
+    SmallVector<Attribute> shape;
+    for (int64_t number : ArrayRef(to.terms->getShape()).take_front(3))
+      shape.push_back(b.templateInteger(number));
+    shape.push_back(b.templateInteger(first));
+    shape.push_back(b.templateInteger(vector));
+    pointer = b.named("terms").call("kernels::rowTerms", b.opaque("kernels::RowTerms"),
+                                    {pointer, to.row}, shape);
+  }
   if (op.getCoefficient()) {
     Value index = getPointer(op.getIndex());
     Value count = b.integer(getExtent(op.getIndex()));
     target.callOnRow(b, "kernels::scatterAddOuter", {},
-                     {to.pointer, stride, index, getPointer(op.getCoefficient()), count,
+                     {pointer, stride, index, getPointer(op.getCoefficient()), count,
                       getPointer(op.getValue())},
                      getExtent(op.getValue()));
     return;
@@ -70,10 +80,10 @@ void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
     index = b.call("kernels::clampIndex", b.i64(), {index, to.rows});
   if (isa<VectorType>(op.getValue().getType()))
     target.callOnRow(b, "kernels::addRow", {},
-                     {to.pointer, stride, index, getPointer(op.getValue())},
+                     {pointer, stride, index, getPointer(op.getValue())},
                      getExtent(op.getValue()));
   else
-    target.callOnRow(b, "kernels::addElement", {}, {to.pointer, index, getScalar(op.getValue())});
+    target.callOnRow(b, "kernels::addElement", {}, {pointer, index, getScalar(op.getValue())});
 }
 
 void RowBodyEmitter::emitCall(Operation *op) {

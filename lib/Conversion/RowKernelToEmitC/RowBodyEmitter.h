@@ -10,6 +10,7 @@
 
 #include "KernelTarget.h"
 #include "RowBodySchedule.h"
+#include "RowMapping.h"
 
 namespace genrec {
 
@@ -18,6 +19,11 @@ struct TensorAddress {
   mlir::Value pointer;
   int64_t stride = 1; ///< elements from one row to the next
   mlir::Value rows;   ///< number of rows
+
+  /// Of an accumulator whose terms are left at `pointer` and added behind the kernel: what row
+  /// `row` leaves.
+  std::optional<RowTerms> terms;
+  mlir::Value row;
 };
 
 /// The values of a table or parameter row: slot 0 at `value`; slot k at

@@ -5,6 +5,7 @@
 #include "RowBodySchedule.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec_rt/kernels/cuda/row_mapping.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -101,6 +102,34 @@ RowMapping genrec::getRowMapping(RowKernelOp kernel) {
                     : mapping.widest <= kBlock * 2 * kEach ? kBlock
                                                            : kMostThreads;
   return mapping;
+}
+
+std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result) {
+  using rt::kernels::kMostPrivateRows, rt::kernels::SumShape;
+  auto roles = llvm::to_vector(kernel.getResultRoles().getAsRange<ResultRoleAttr>());
+  if (roles[result].getValue() != ResultRole::scattered)
+    return std::nullopt;
+  auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
+  if (!getRowDomain(type) && type.getDimSize(0) <= kMostPrivateRows)
+    return std::nullopt;
+  unsigned argument = kernel.getInputs().size();
+  for (ResultRoleAttr role : ArrayRef(roles).take_front(result))
+    argument +=
+        role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered;
+  RowTerms terms;
+  Value accumulator = kernel.getBody().getArgument(argument);
+  for (auto add : kernel.getBody().front().getOps<AccumulateOp>()) {
+    if (add.getAccumulator() != accumulator)
+      continue;
+    terms.adds.push_back(add);
+    terms.firstTerms.push_back(terms.count);
+    terms.count += add.getCoefficient() ? getExtent(add.getIndex()) : 1;
+    terms.width = isVector(add.getValue()) ? getExtent(add.getValue()) : 1;
+    terms.isScaled |= static_cast<bool>(add.getCoefficient());
+  }
+  if (terms.adds.empty() || terms.adds.size() > SumShape::kMostVectors)
+    return std::nullopt;
+  return terms;
 }
 
 bool genrec::isReadByOtherLanes(Value vector, const RowMapping &mapping) {

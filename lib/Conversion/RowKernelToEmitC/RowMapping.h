@@ -10,6 +10,8 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
+#include <optional>
+
 namespace genrec {
 
 struct RowMapping {
@@ -39,6 +41,25 @@ struct RowMapping {
 ///
 /// and packs are as wide as all rows and offsets are multiples of.
 RowMapping getRowMapping(RowKernelOp kernel);
+
+/// The terms that each row leaves of a scattered sum, which are ordered and added behind the kernel
+/// (SumShape of genrec_rt/kernels/cuda/row_mapping.h has the members and the rule).
+struct RowTerms {
+  int64_t count = 0, width = 1;
+  bool isScaled = false;
+  mlir::SmallVector<AccumulateOp> adds; ///< a vector each
+  mlir::SmallVector<int64_t> firstTerms; ///< by vector
+
+  /// The number of the vector that `add` leaves.
+  int64_t getVector(AccumulateOp add) const { return llvm::find(adds, add) - adds.begin(); }
+  /// As template arguments.
+  mlir::SmallVector<int64_t, 4> getShape() const {
+    return {count, static_cast<int64_t>(adds.size()), width, isScaled};
+  }
+};
+
+/// Those of result `result`; nothing where each chunk of rows has a sum of its own.
+std::optional<RowTerms> getRowTerms(RowKernelOp kernel, unsigned result);
 
 /// Whether elements of the vector are read by other lanes than those that compute them, so that it
 /// must lie in memory.

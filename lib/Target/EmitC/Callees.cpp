@@ -163,6 +163,9 @@ static constexpr Callee callees[] = {
     {"kernels::storePack", "", CUDA("lanes")},
     {"kernels::valueOf", "", CUDA("lanes")},
     {"kernels::clearSums", "", CUDA("rowbody")},
+    {"kernels::behindTerms", "", CUDA("scattered_terms")},
+    {"kernels::rowTerms", "", CUDA("scattered_terms")},
+    {"kernels::termsOf", "", CUDA("scattered_terms")},
     {"kernels::deviceAddress", "", CUDA("step")},
     {"kernels::fillKeys", "", CUDA("step")},
 };

@@ -30,6 +30,10 @@ __device__ int64_t warpsInGrid() { return static_cast<int64_t>(gridDim.x) * kWar
 template <class From, class To>
 using WithConstOf = std::conditional_t<std::is_const_v<From>, const To, To>;
 
+/// Rows that a thread has under way: their addresses are loaded together, then what lies there, so
+/// that it waits for memory twice per kRows rows.
+constexpr int kRows = 4;
+
 /// Copies rows into a matrix or, where `Row` is not const, out of one, in words of `Unit`, which
 /// divides rows and their places. 2^`shift` threads have a row, so that short rows keep all lanes
 /// of a warp busy.
@@ -37,15 +41,34 @@ template <class Row, class Matrix, class Unit>
 __global__ void __launch_bounds__(kThreads) copyRows(Row *const *rows, int64_t count, int64_t units,
                                                      int shift, Matrix *matrix, int64_t ld) {
   constexpr bool kToRows = !std::is_const_v<Row>;
-  const int64_t lanes = int64_t(1) << shift;
-  for (int64_t i = threadInGrid() >> shift; i < count; i += threadsInGrid() >> shift) {
-    auto *row = reinterpret_cast<WithConstOf<Row, Unit> *>(rows[i]);
-    auto *other = reinterpret_cast<WithConstOf<Matrix, Unit> *>(matrix + i * ld);
-    for (int64_t u = threadInGrid() & (lanes - 1); u < units; u += lanes)
-      if constexpr (!kToRows)
-        other[u] = row ? row[u] : Unit{};
-      else if (row)
-        row[u] = other[u];
+  using RowUnit = WithConstOf<Row, Unit>;
+  using MatrixUnit = WithConstOf<Matrix, Unit>;
+  const int64_t lanes = int64_t(1) << shift, groups = threadsInGrid() >> shift;
+  for (int64_t first = threadInGrid() >> shift; first < count; first += kRows * groups) {
+    RowUnit *row[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t i = first + r * groups;
+      row[r] = i < count ? reinterpret_cast<RowUnit *>(rows[i]) : nullptr;
+    }
+    for (int64_t u = threadInGrid() & (lanes - 1); u < units; u += lanes) {
+      Unit unit[kRows];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        auto *other = reinterpret_cast<MatrixUnit *>(matrix + (first + r * groups) * ld);
+        unit[r] = !row[r] ? Unit{} : kToRows ? other[u] : row[r][u];
+      }
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        const int64_t i = first + r * groups;
+        if constexpr (kToRows) {
+          if (row[r])
+            row[r][u] = unit[r];
+        } else if (i < count) {
+          reinterpret_cast<MatrixUnit *>(matrix + i * ld)[u] = unit[r];
+        }
+      }
+    }
   }
 }
 
@@ -60,8 +83,8 @@ void launchCopy(Row *const *rows, int64_t count, int64_t dim, Matrix *matrix, in
   auto launch = [&](auto kernel, int64_t units) {
     const int shift =
         std::min(5, static_cast<int>(std::bit_width(static_cast<uint64_t>(units - 1))));
-    GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(count << shift, kWarp)), kernel, rows, count,
-                       units, shift, matrix, ld);
+    GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(blocksFor(count, kRows) << shift, kWarp)), kernel,
+                       rows, count, units, shift, matrix, ld);
   };
   // Rows of the store are aligned to 64 bytes; the matrix may not be.
   if (bytes % 16 == 0 && step % 16 == 0 && reinterpret_cast<uintptr_t>(matrix) % 16 == 0)
@@ -79,12 +102,24 @@ __global__ void __launch_bounds__(kThreads)
     const float size = static_cast<float>(end > begin ? end - begin : 1);
     for (int64_t base = laneOf(); base < dim; base += kChunk) {
       float total[kEach] = {};
-      for (int64_t i = begin; i < end; ++i) {
-        const T *row = rows[inverse[i]];
+      for (int64_t first = begin; first < end; first += kRows) {
+        const T *row[kRows];
+        T values[kRows][kEach];
 #pragma unroll
-        for (int c = 0; c < kEach; ++c)
-          if (row && base + c * kWarp < dim)
-            total[c] += toFloat(row[base + c * kWarp]);
+        for (int r = 0; r < kRows; ++r)
+          row[r] = first + r < end ? rows[inverse[first + r]] : nullptr;
+#pragma unroll
+        for (int r = 0; r < kRows; ++r)
+#pragma unroll
+          for (int c = 0; c < kEach; ++c)
+            if (row[r] && base + c * kWarp < dim)
+              values[r][c] = row[r][base + c * kWarp];
+#pragma unroll
+        for (int r = 0; r < kRows; ++r)
+#pragma unroll
+          for (int c = 0; c < kEach; ++c)
+            if (row[r] && base + c * kWarp < dim)
+              total[c] += toFloat(values[r][c]);
       }
 #pragma unroll
       for (int c = 0; c < kEach; ++c)

@@ -33,9 +33,10 @@ struct Kernel {
   int64_t rows; ///< to run it on, of every domain
   /// At least the widest row, in elements.
   int64_t width;
-  bool addsUp;  ///< the last argument is the sums of chunks
+  bool addsUp;  ///< the last argument is memory of sums
   bool gathers; ///< products of gathered rows, which add in another order
-  int64_t sums; ///< floats of a chunk
+  std::vector<int64_t> results; ///< floats of those that it adds up
+  const genrec::rt::kernels::SumShape *shapes;
   void (*onDevice)(const genrec::rt::cuda::LaunchShape &, const genrec_step *, void *const *);
 };
 
@@ -50,6 +51,8 @@ struct Columns {
 #include GENREC_KERNELS
 
 namespace {
+
+namespace launches = genrec::rt::kernels;
 
 constexpr int64_t kRows = 37, kDomains = 1024;
 /// Fewer than there are rows, so that they pick any.
@@ -205,8 +208,7 @@ std::string compare(Memory &memory, bool isClose) {
 }
 
 void report(const char *name, std::vector<Memory> &memory, const std::vector<Argument> &arguments,
-            bool isClose) {
-  std::string difference;
+            bool isClose, std::string difference) {
   for (size_t i = 0; i < memory.size() && difference.empty(); ++i)
     if (!arguments[i].isConst || arguments[i].kind == Argument::rows)
       if (difference = compare(memory[i], isClose); !difference.empty())
@@ -215,35 +217,112 @@ void report(const char *name, std::vector<Memory> &memory, const std::vector<Arg
   anyDiffers |= !difference.empty();
 }
 
+/// The sums that a kernel adds up, on both targets.
+class Sums {
+public:
+  Sums(const Kernel &kernel, const genrec_step *step)
+      : kernel(kernel), results(makeResults(kernel)), device(step, kernel.shapes, results),
+        chunks(launches::cutRows(kernel.rows, device.floats)) {
+    for (int64_t size : kernel.results)
+      floats += (size + 15) / 16 * 16;
+    const int64_t words = device.words + chunks.count * device.floats;
+    GENREC_CUDA_CHECK(cudaMalloc(&memory, static_cast<size_t>(words * 4 + device.scratchBytes)));
+    device.place(memory);
+  }
+
+  /// Runs the kernel with what both targets get. The device's rows are added up as on the CPU: sums
+  /// over all rows by chunks, those into rows that an index picks as by one chunk.
+  void run(void **onCpu, void **onDevice, const genrec_step *step) {
+    addOnCpu(onCpu, {kernel.rows, 1}, whole);
+    if (device.floats)
+      addOnCpu(onCpu, chunks, chunked);
+    onDevice[kernel.arguments.size() - 1] = memory;
+    for (int i = 0; i < device.count; ++i)
+      launches::clearTerms(nullptr, device.scattered[i]);
+    const int64_t rows = device.floats ? chunks.count : kernel.rows;
+    kernel.onDevice(launches::detail::shapeOf(kernel.mapping, rows, rows), step, onDevice);
+    if (device.floats)
+      launches::addChunks(nullptr, &step->domains[0], memory + device.words, device.floats,
+                          device.chunked);
+    for (int i = 0; i < device.count; ++i)
+      launches::addTerms(nullptr, device.scattered[i],
+                         memory + device.words + chunks.count * device.floats);
+  }
+
+  std::string compare() {
+    int64_t at = 0;
+    for (size_t i = 0; i < kernel.results.size(); ++i) {
+      std::vector<float> found(static_cast<size_t>(kernel.results[i]));
+      GENREC_CUDA_CHECK(cudaMemcpy(found.data(), results.to[i], found.size() * 4,
+                                   cudaMemcpyDeviceToHost));
+      const std::vector<float> &expected = kernel.shapes[i].terms ? whole : chunked;
+      for (size_t k = 0; k < found.size(); ++k)
+        if (float cpu = expected[static_cast<size_t>(at) + k]; !isSame(cpu, found[k], kernel.gathers))
+          return " sum " + std::to_string(i) + " at " + std::to_string(k) + ": " +
+                 std::to_string(cpu) + " on the CPU, " + std::to_string(found[k]) +
+                 " on the device";
+      at += (kernel.results[i] + 15) / 16 * 16;
+    }
+    return "";
+  }
+
+private:
+  static launches::SumResults makeResults(const Kernel &kernel) {
+    launches::SumResults results{};
+    for (int64_t size : kernel.results) {
+      GENREC_CUDA_CHECK(cudaMalloc(&results.to[results.count], static_cast<size_t>(size) * 4));
+      results.size[results.count++] = size;
+    }
+    return results;
+  }
+
+  /// Runs the chunks and adds them up, in the tree of both targets, to `sums`.
+  void addOnCpu(void **arguments, launches::RowChunks cut, std::vector<float> &sums) {
+    sums.assign(static_cast<size_t>(cut.count * floats) + 16, 0);
+    auto address = reinterpret_cast<uintptr_t>(sums.data());
+    auto *aligned = reinterpret_cast<float *>((address + 63) / 64 * 64);
+    arguments[kernel.arguments.size()] = aligned;
+    for (int64_t chunk = 0; chunk < cut.count; ++chunk)
+      kernel.onCpu(static_cast<void *>(arguments), chunk * cut.grain,
+                   std::min(kernel.rows, (chunk + 1) * cut.grain), chunk);
+    for (int64_t by = 1; by < cut.count; by *= 2)
+      for (int64_t i = 0; i + by < cut.count; i += 2 * by)
+        for (int64_t k = 0; k < floats; ++k)
+          aligned[i * floats + k] += aligned[(i + by) * floats + k];
+    std::memmove(sums.data(), aligned, static_cast<size_t>(floats) * 4);
+  }
+
+  const Kernel &kernel;
+  const launches::SumResults results;
+  launches::detail::SumMemory device;
+  const launches::RowChunks chunks;
+  int64_t floats = 0; ///< of all results
+  float *memory = nullptr;
+  std::vector<float> whole, chunked; ///< the CPU's, by one chunk and by the device's
+};
+
 void runKernel(const Kernel &kernel, genrec_step *step) {
-  namespace launches = genrec::rt::kernels;
-  std::vector<Memory> memory(kernel.arguments.size());
+  std::vector<Memory> memory(kernel.arguments.size() - (kernel.addsUp ? 1 : 0));
   for (size_t i = 0; i < memory.size(); ++i)
     makeMemory(memory[i], kernel.arguments[i], kernel.width, kernel.gathers ? 0 : -1);
   for (int64_t i = 0; i < kDomains; ++i)
     step->domains[i].count = kernel.rows;
-  const launches::RowChunks chunks = launches::cutRows(kernel.rows, kernel.sums);
-  if (kernel.addsUp) {
-    Memory &sums = memory.back();
-    sums = {};
-    sums.make(chunks.count * kernel.sums * 4);
-    std::memset(sums.begin(), 0, static_cast<size_t>(chunks.count * kernel.sums) * 4);
-    sums.upload();
-  }
   std::vector<void *> onCpu{step}, onDevice;
   for (Memory &one : memory) {
     onCpu.push_back(one.forCpu);
     onDevice.push_back(one.forDevice);
   }
-  auto *arguments = static_cast<void *>(onCpu.data());
-  if (!kernel.addsUp)
-    kernel.onCpu(arguments, 0, kernel.rows, 0);
-  for (int64_t chunk = 0; kernel.addsUp && chunk < chunks.count; ++chunk)
-    kernel.onCpu(arguments, chunk * chunks.grain, std::min(kRows, (chunk + 1) * chunks.grain),
-                 chunk);
-  const int64_t rows = kernel.addsUp ? chunks.count : kernel.rows;
-  kernel.onDevice(launches::detail::shapeOf(kernel.mapping, rows, rows), step, onDevice.data());
-  report(kernel.name, memory, kernel.arguments, kernel.gathers);
+  if (kernel.addsUp) {
+    onCpu.push_back(nullptr);
+    onDevice.push_back(nullptr);
+    Sums sums(kernel, step);
+    sums.run(onCpu.data(), onDevice.data(), step);
+    return report(kernel.name, memory, kernel.arguments, kernel.gathers, sums.compare());
+  }
+  kernel.onCpu(static_cast<void *>(onCpu.data()), 0, kernel.rows, 0);
+  kernel.onDevice(launches::detail::shapeOf(kernel.mapping, kernel.rows, kernel.rows), step,
+                  onDevice.data());
+  report(kernel.name, memory, kernel.arguments, kernel.gathers, "");
 }
 
 void runColumns(const Columns &columns, genrec_step *step) {
@@ -264,7 +343,7 @@ void runColumns(const Columns &columns, genrec_step *step) {
     first += count;
   }
   columns.onDevice(step, onDevice.data());
-  report(columns.name, memory, columns.arguments, false);
+  report(columns.name, memory, columns.arguments, false, "");
 }
 
 /// Domains of kRows rows, each below the one before: some of its lists are empty, one is long.

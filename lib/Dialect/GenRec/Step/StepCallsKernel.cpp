@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace genrec;
 
 // launch(step, domain, grain, kernel, pointers...), or, for a kernel with accumulated results,
-// launchSums<n>(step, domain, grain, kernel, out, size, ..., pointers...).
+// launchSums<n>(step, domain, grain, kernel, out, size, ..., pointers...). On a device the mapping
+// stands for the grain, and launchSums takes the shapes of the sums before the kernel.
 LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   SmallVector<Value> inputs, sums, outputs;
   for (Value input : launch.getInputs()) {
@@ -40,8 +41,11 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   Value mapping = stage.target.hasDevice ? b.literal((launch.getKernel() + "_mapping").str(),
                                                      b.opaque("kernels::RowMapping"))
                                          : b.integer(static_cast<int64_t>(launch.getGrain()));
-  SmallVector<Value> operands = {stage.getStep(), domain, mapping,
-                                 b.literal(launch.getKernel(), b.opaque("genrec_rt_chunk_fn"))};
+  SmallVector<Value> operands = {stage.getStep(), domain, mapping};
+  if (stage.target.hasDevice && !accumulators.empty())
+    operands.push_back(
+        b.literal((launch.getKernel() + "_sums").str(), b.opaque("kernels::SumShape")));
+  operands.push_back(b.literal(launch.getKernel(), b.opaque("genrec_rt_chunk_fn")));
   operands.append(sums);
   operands.append(inputs);
   operands.append(outputs);

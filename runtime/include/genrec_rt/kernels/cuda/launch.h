@@ -11,6 +11,7 @@
 
 #include "genrec_rt/kernels/cuda/row_mapping.h"
 #include "genrec_rt/kernels/cuda/row_sums.h"
+#include "genrec_rt/kernels/cuda/scattered_sums.h"
 #include "genrec_rt/kernels/cuda/step.h"
 
 #include <cstdint>
@@ -89,12 +90,13 @@ inline cuda::LaunchShape shapeOf(const RowMapping &mapping, int64_t rows, int64_
 
 } // namespace detail
 
+/// Rows beyond these are taken by the same threads: enough for every multiprocessor many times.
+constexpr int64_t kMostBlocks = 16384;
+
 /// Runs `kernel` for the rows of `domain`, one of the step's; the grid covers its capacity.
 template <class... Parameters, class... Pointers>
 void launch(genrec_step *step, const genrec_domain *domain, const RowMapping &mapping,
             void (*kernel)(const genrec_step *, Parameters...), Pointers *...pointers) {
-  // Rows beyond these are taken by the same threads: enough for every multiprocessor many times.
-  constexpr int64_t kMostBlocks = 16384;
   if (domain->capacity > 0)
     GENREC_CUDA_LAUNCH(streamOf(step), detail::shapeOf(mapping, domain->capacity, kMostBlocks),
                        kernel, step->device, pointers...);
@@ -118,29 +120,77 @@ void takeResults(SumResults &results, Then &&launchRest, float *to, int64_t size
     takeResults<N - 1>(results, launchRest, rest...);
 }
 
+/// How the memory of a launch that adds up results is laid out: the terms of scattered sums, the
+/// sums of chunks, and scratch, which the scattered sums use one after another.
+struct SumMemory {
+  SumResults chunked{};
+  int64_t floats = 0; ///< of a chunk
+  ScatteredSum scattered[SumResults::kMost];
+  int count = 0;
+  int64_t words = 0, scratchBytes = 0;
+
+  SumMemory(const genrec_step *step, const SumShape *shapes, const SumResults &results) {
+    for (int i = 0; i < results.count; ++i) {
+      const SumShape &shape = shapes[i];
+      if (shape.terms == 0) {
+        chunked.to[chunked.count] = results.to[i];
+        chunked.size[chunked.count++] = results.size[i];
+        floats += (results.size[i] + 15) / 16 * 16; // sumFloats
+        continue;
+      }
+      ScatteredSum &sum = scattered[count++];
+      const int64_t leaving = step->domains[shape.domain].capacity;
+      sum = {shape, {}, leaving, results.to[i], results.size[i] / shape.stride};
+      words += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled);
+      const int64_t bytes = scatteredScratchBytes(sum);
+      scratchBytes = bytes > scratchBytes ? bytes : scratchBytes;
+    }
+  }
+
+  /// Sets where terms lie, from `memory` on.
+  void place(float *memory) {
+    for (int i = 0; i < count; ++i) {
+      const SumShape &shape = scattered[i].shape;
+      const int64_t leaving = scattered[i].leaving;
+      scattered[i].terms = scatteredTerms(memory, leaving, shape.terms, shape.isScaled);
+      memory += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled);
+    }
+  }
+};
+
 } // namespace detail
 
-/// The same for a kernel that adds up N results. `rest` is N pairs of where a result goes and its
-/// number of floats (of those with a row per row of a domain: of its capacity), then the pointers
-/// as for `launch`; the kernel gets the chunks' sums as one more pointer behind them.
+/// The same for a kernel that adds up N results as `shapes` say. `rest` is N pairs of where a
+/// result goes and its number of floats (of those with a row per row of a domain: of its capacity),
+/// then the pointers as for `launch`; the kernel gets one more behind them, where terms of
+/// scattered sums lie and behind these the chunks' sums.
 template <int N, class... Parameters, class... Rest>
 void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping &mapping,
-                void (*kernel)(const genrec_step *, Parameters...), Rest... rest) {
+                const SumShape (&shapes)[N], void (*kernel)(const genrec_step *, Parameters...),
+                Rest... rest) {
   static_assert(N <= SumResults::kMost);
   SumResults results{};
   detail::takeResults<N>(
       results,
       [&](auto... pointers) {
-        int64_t floats = 0;
-        for (int i = 0; i < N; ++i)
-          floats += (results.size[i] + 15) / 16 * 16; // sumFloats
-        const int64_t chunks = mostChunks(domain->capacity, floats);
-        auto *sums = static_cast<float *>(scratchOf(step, chunks * floats * 4));
+        detail::SumMemory sums(step, shapes, results);
+        const int64_t chunks = sums.floats ? mostChunks(domain->capacity, sums.floats) : 0;
+        const int64_t words = sums.words + chunks * sums.floats;
+        auto *memory = static_cast<float *>(scratchOf(step, words * 4 + sums.scratchBytes));
+        sums.place(memory);
         const cudaStream_t stream = streamOf(step);
-        if (chunks > 0)
-          GENREC_CUDA_LAUNCH(stream, detail::shapeOf(mapping, chunks, chunks), kernel, step->device,
-                             pointers..., sums);
-        addChunks(stream, domain->device, sums, floats, results);
+        for (int i = 0; i < sums.count; ++i)
+          clearTerms(stream, sums.scattered[i]);
+        // Without sums of chunks every row is on its own.
+        const int64_t rows = sums.floats ? chunks : domain->capacity;
+        if (rows > 0)
+          GENREC_CUDA_LAUNCH(stream,
+                             detail::shapeOf(mapping, rows, sums.floats ? rows : kMostBlocks),
+                             kernel, step->device, pointers..., memory);
+        if (sums.floats)
+          addChunks(stream, domain->device, memory + sums.words, sums.floats, sums.chunked);
+        for (int i = 0; i < sums.count; ++i)
+          addTerms(stream, sums.scattered[i], memory + words);
       },
       rest...);
 }

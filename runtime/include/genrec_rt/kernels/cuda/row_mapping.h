@@ -56,6 +56,55 @@ GENREC_HOST_DEVICE int64_t mostChunks(int64_t rows, int64_t floats) {
   return full < most ? full : most;
 }
 
+//===----------------------------------------------------------------------===//
+// Sums into rows that an index picks (scattered)
+//===----------------------------------------------------------------------===//
+
+/// How a kernel adds up a result: emitted beside the kernel `name`, for each of them, as
+/// `name_sums`. A chunk has sums of its own (terms == 0) of a result over all rows, and of a
+/// scattered one with up to kMostPrivateRows rows. Into a larger one no row adds anything: it leaves
+/// what it would add, its terms (scattered_terms.h), which are then ordered by the row that they
+/// are for and added in the order of the rows that left them (scattered_sums.h). So memory is that
+/// of the rows, not of chunks times the result, and all rows run at once.
+struct SumShape {
+  /// Vectors that the terms of a row are multiples of.
+  static constexpr int kMostVectors = 4;
+  int32_t terms;                    ///< of a row
+  int32_t vectors;                  ///< of a row
+  int32_t width;                    ///< floats of a vector
+  int32_t stride;                   ///< floats from one row of the result to the next
+  int32_t domain;                   ///< index of the domain whose rows leave terms
+  bool isScaled;                    ///< a term has a coefficient
+  int32_t firstTerms[kMostVectors]; ///< by vector: the first of its terms within a row
+};
+
+/// Rows of a scattered result up to which each chunk has sums of its own. A chunk reads and writes
+/// them once; it has at least as many rows, each of which would write and read a term.
+constexpr int64_t kMostPrivateRows = kLeastChunk;
+
+/// Where the terms of `rows` rows lie from `memory` on, which is aligned to 64 bytes: a key per
+/// term, the row of the result that it is for or kNoRow; its coefficient, if it has one; then
+/// vectors.
+struct ScatteredTerms {
+  static constexpr uint32_t kNoRow = 0xFFFFFFFFu;
+  uint32_t *keys;
+  float *coefficients; ///< null: not scaled
+  float *vectors;
+};
+GENREC_HOST_DEVICE int64_t wholeTermLines(int64_t words) { return (words + 15) / 16 * 16; }
+
+GENREC_HOST_DEVICE ScatteredTerms scatteredTerms(float *memory, int64_t rows, int64_t terms,
+                                                 bool isScaled) {
+  const int64_t words = wholeTermLines(rows * terms);
+  return {reinterpret_cast<uint32_t *>(memory), isScaled ? memory + words : nullptr,
+          memory + words * (isScaled ? 2 : 1)};
+}
+/// Words of memory that they take.
+GENREC_HOST_DEVICE int64_t scatteredWords(int64_t rows, int64_t terms, int64_t vectors,
+                                          int64_t width, bool isScaled) {
+  return wholeTermLines(rows * terms) * (isScaled ? 2 : 1) + wholeTermLines(rows * vectors * width);
+}
+
 /// A column of a kernel that computes many (launchColumns): emitted beside the kernel `name` as
 /// `name_columns`.
 struct ColumnShape {

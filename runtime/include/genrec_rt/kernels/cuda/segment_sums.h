@@ -33,9 +33,6 @@ public:
                          cudaStream_t stream);
 
 private:
-  /// 256^4 occurrences are more than a batch may have.
-  static constexpr int kMostLevels = 4;
-
   DeviceArray<int64_t> bounds;
   DeviceArray<float> partSums;
   DeviceArray<int64_t> firstOf;

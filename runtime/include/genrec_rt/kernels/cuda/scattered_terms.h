@@ -1,0 +1,109 @@
+//===- scattered_terms.h - Terms of scattered sums, for row kernels -*- C++ -*-===//
+//
+// What a row kernel calls where a sum into rows that an index picks is added up behind it
+// (row_mapping.h, SumShape): the functions by whose names rows are added to a chunk's own sums
+// (rowbody.h, gathered_rows.h), but that leave terms. A term is the lanes' of its row alone, so
+// nothing is ordered and nothing is read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_SCATTERED_TERMS_H
+#define GENREC_RT_KERNELS_CUDA_SCATTERED_TERMS_H
+
+#include "genrec_rt/kernels/cuda/lanes.h"
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+
+/// Of all rows of a kernel, `rows` at most, in `memory`; and the memory behind them. Template
+/// arguments are the members of the SumShape.
+template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled>
+__device__ inline ScatteredTerms termsOf(float *memory, int64_t rows) {
+  return scatteredTerms(memory, rows, Terms, IsScaled);
+}
+template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled>
+__device__ inline float *behindTerms(float *memory, int64_t rows) {
+  return memory + scatteredWords(rows, Terms, Vectors, Width, IsScaled);
+}
+
+/// Those of one row that are multiples of one vector: where their keys, coefficients and the
+/// vector go.
+struct RowTerms {
+  uint32_t *keys;
+  float *coefficients;
+  float *vector;
+};
+
+/// Of row `row`: the terms from `First` on, multiples of vector `Vector`.
+template <int64_t Terms, int64_t Vectors, int64_t Width, int64_t First, int64_t Vector>
+__device__ inline RowTerms rowTerms(const ScatteredTerms &terms, int64_t row) {
+  const int64_t first = row * Terms + First;
+  return {terms.keys + first, terms.coefficients ? terms.coefficients + first : nullptr,
+          terms.vectors + (row * Vectors + Vector) * Width};
+}
+
+namespace detail {
+
+__device__ inline uint32_t termKey(int64_t index) {
+  return index < 0 ? ScatteredTerms::kNoRow : static_cast<uint32_t>(index);
+}
+
+/// D elements that lanes keep or that lie in memory, by packs; `to` is aligned to them where D is a
+/// multiple of the pack.
+template <int64_t D, int64_t L, int64_t V, class X>
+__device__ inline void storeVector(float *to, const X &value) {
+  constexpr int64_t kPack = V < D ? V : D;
+  if constexpr (kPack > 1 && D % kPack == 0 && L > 1) {
+#pragma unroll
+    for (int64_t pack = 0; pack < kPacks<D, L, V>; ++pack) {
+      const int64_t first = firstOfPack<L, V>(pack);
+      if (first < D) {
+        float values[kPack];
+#pragma unroll
+        for (int64_t j = 0; j < kPack; ++j)
+          values[j] = elementOf(value, pack * kPack + j, first + j);
+        storePack<kPack>(to + first, values);
+      }
+    }
+  } else {
+    forElements<D, L, V>(
+        [&](int64_t slot, int64_t element) { to[element] = elementOf(value, slot, element); });
+  }
+}
+
+} // namespace detail
+
+template <int64_t D, int64_t L, int64_t V, class X>
+__device__ inline void addRow(const RowTerms &to, int64_t, int64_t index, const X &value) {
+  detail::storeVector<D, L, V>(to.vector, value);
+  if (isFirstLane<L>()) {
+    *to.keys = detail::termKey(index);
+    if (to.coefficients)
+      *to.coefficients = 1;
+  }
+}
+
+template <int64_t L, int64_t V>
+__device__ inline void addElement(const RowTerms &to, int64_t index, float value) {
+  if (isFirstLane<L>()) {
+    *to.vector = value;
+    *to.keys = detail::termKey(index);
+    if (to.coefficients)
+      *to.coefficients = 1;
+  }
+}
+
+template <int64_t D, int64_t L, int64_t V, class Index>
+__device__ inline void scatterAddOuter(const RowTerms &to, int64_t, const Index *index,
+                                       const float *coefficients, int64_t n, const float *q) {
+  detail::storeVector<D, L, V>(to.vector, q);
+  for (int64_t j = lane<L>(); j < n; j += L) {
+    to.keys[j] = detail::termKey(static_cast<int64_t>(index[j]));
+    to.coefficients[j] = coefficients[j];
+  }
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_CUDA_SCATTERED_TERMS_H

@@ -1,0 +1,159 @@
+//===- scattered_sums_test.cpp - Sums into rows that an index picks -------===//
+
+#include "device_copy.h"
+
+#include "genrec_rt/kernels/cuda/scattered_sums.h"
+#include "genrec_rt/kernels/cuda/segments_warp.h"
+#include "genrec_rt/kernels/shared/math.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace genrec::rt::kernels {
+namespace {
+
+using cuda::test::Copy;
+using Floats = std::vector<float>;
+
+/// What rows left, on the host.
+struct Case {
+  SumShape shape;
+  int64_t leaving, rows;
+  std::vector<uint32_t> keys;
+  Floats coefficients, vectors;
+
+  int64_t count() const { return leaving * shape.terms; }
+  const float *vectorOf(int64_t term) const {
+    const int64_t row = term / shape.terms, inRow = term % shape.terms;
+    int64_t number = 0;
+    while (number + 1 < shape.vectors && inRow >= shape.firstTerms[number + 1])
+      ++number;
+    return vectors.data() + (row * shape.vectors + number) * shape.width;
+  }
+};
+
+Case makeCase(const SumShape &shape, int64_t leaving, int64_t rows, uint32_t seed) {
+  std::mt19937 draw(seed);
+  auto number = [&] { return static_cast<float>(draw() % 20000) / 777 - 13; };
+  Case made{shape, leaving, rows, {}, {}, {}};
+  for (int64_t i = 0; i < made.count(); ++i) {
+    // Half of the terms are for one row, some for none.
+    const uint32_t any = draw() % static_cast<uint32_t>(rows);
+    const uint32_t kind = draw() % 8;
+    made.keys.push_back(kind == 0  ? ScatteredTerms::kNoRow
+                        : kind < 5 ? static_cast<uint32_t>(rows / 2)
+                                   : any);
+    made.coefficients.push_back(shape.isScaled ? number() : 1);
+  }
+  for (int64_t i = 0; i < leaving * shape.vectors * shape.width; ++i)
+    made.vectors.push_back(number());
+  return made;
+}
+
+/// Adds `items` one after another; more than kMostSummed in pieces, and pieces likewise.
+Floats addedUp(std::vector<Floats> items, int64_t width) {
+  const auto most = static_cast<size_t>(cuda::kMostSummed);
+  while (items.size() > most) {
+    std::vector<Floats> pieces;
+    for (size_t at = 0; at < items.size(); at += most)
+      pieces.push_back(addedUp({items.begin() + static_cast<int64_t>(at),
+                                items.begin() + static_cast<int64_t>(
+                                                    std::min(items.size(), at + most))},
+                               width));
+    items = std::move(pieces);
+  }
+  Floats total(static_cast<size_t>(width));
+  for (const Floats &item : items)
+    for (size_t i = 0; i < total.size(); ++i)
+      total[i] += item[i];
+  return total;
+}
+
+Floats expectedOf(const Case &c) {
+  Floats result(static_cast<size_t>(c.rows * c.shape.stride));
+  const auto width = static_cast<size_t>(c.shape.width);
+  for (int64_t row = 0; row < c.rows; ++row) {
+    std::vector<Floats> items;
+    for (int64_t term = 0; term < c.count(); ++term)
+      if (c.keys[static_cast<size_t>(term)] == static_cast<uint32_t>(row)) {
+        const float *vector = c.vectorOf(term);
+        Floats &item = items.emplace_back(vector, vector + width);
+        for (float &value : item)
+          value *= c.coefficients[static_cast<size_t>(term)];
+      }
+    const Floats sum = addedUp(items, c.shape.width);
+    std::copy(sum.begin(), sum.end(), result.begin() + row * c.shape.stride);
+  }
+  return result;
+}
+
+Floats foundOf(const Case &c) {
+  const int64_t words = scatteredWords(c.leaving, c.shape.terms, c.shape.vectors, c.shape.width,
+                                       c.shape.isScaled);
+  Copy<float> memory{Floats(static_cast<size_t>(words))},
+      to{Floats(static_cast<size_t>(c.rows * c.shape.stride), 5.0f)};
+  ScatteredSum sum{c.shape,
+                   scatteredTerms(memory.data(), c.leaving, c.shape.terms, c.shape.isScaled),
+                   c.leaving, to.data(), c.rows};
+  clearTerms(nullptr, sum);
+  // The last rows of a batch are not there: their keys stay clear.
+  auto copy = [](void *to, const void *from, size_t words) {
+    GENREC_CUDA_CHECK(cudaMemcpy(to, from, words * 4, cudaMemcpyHostToDevice));
+  };
+  copy(sum.terms.keys, c.keys.data(), c.keys.size());
+  if (c.shape.isScaled)
+    copy(sum.terms.coefficients, c.coefficients.data(), c.coefficients.size());
+  copy(sum.terms.vectors, c.vectors.data(), c.vectors.size());
+  Copy<char> scratch{std::vector<char>(static_cast<size_t>(scatteredScratchBytes(sum)))};
+  addTerms(nullptr, sum, scratch.data());
+  return to.fetch();
+}
+
+bool hasSameBits(const Floats &a, const Floats &b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * 4) == 0;
+}
+
+SumShape plain(int32_t width, int32_t stride) {
+  return {1, 1, width, stride, 0, false, {0}};
+}
+
+TEST(ScatteredSums, AreThoseOfTheRowsInTheirOrder) {
+  for (int64_t leaving : {0, 1, 37, 300, 1500})
+    for (int64_t rows : {1, 33, 700})
+      for (SumShape shape : {plain(1, 1), plain(4, 4), plain(6, 16), plain(50, 64), plain(160, 160)}) {
+        const Case c = makeCase(shape, leaving, rows, 7);
+        EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c)))
+            << leaving << " rows into " << rows << " of " << shape.width;
+      }
+}
+
+TEST(ScatteredSums, OfSeveralScaledVectorsPerRow) {
+  const SumShape shape{9, 3, 12, 12, 0, true, {0, 1, 8}};
+  for (int64_t leaving : {1, 40, 200}) {
+    const Case c = makeCase(shape, leaving, 50, 11);
+    const Floats found = foundOf(c), expected = expectedOf(c);
+    for (size_t i = 0; i < found.size(); ++i) // products may be fused
+      ASSERT_NEAR(found[i], expected[i], 1e-5f * 170 * 170 * static_cast<float>(leaving)) << i;
+  }
+}
+
+TEST(ScatteredSums, OfPiecesOfPieces) {
+  const Case c = makeCase(plain(2, 2), 150000, 3, 13);
+  EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c)));
+}
+
+TEST(ScatteredSums, RowsThatAreNotThereLeaveNothing) {
+  const Case c = makeCase(plain(4, 4), 100, 40, 17);
+  Case more = c;
+  more.leaving = 130; // room for 30 rows behind those that are there
+  more.keys.resize(130, ScatteredTerms::kNoRow);
+  more.coefficients.resize(130, 1);
+  more.vectors.resize(520, 3);
+  EXPECT_TRUE(hasSameBits(foundOf(more), expectedOf(c)));
+}
+
+} // namespace
+} // namespace genrec::rt::kernels
