@@ -61,8 +61,25 @@ genrec.model @m {
   genrec.program @main {
     %r = genrec.batch : !request
     %x = genrec.feature %r "x" : (!request) -> !id
-    // expected-error@+1 {{'genrec.table_rows' op 'result' must be rows of @request, [] x !genrec.row<8> (the dimension of table @item), but is rows of @request, [] x !genrec.row<4>}}
+    // expected-error@+1 {{'genrec.table_rows' op 'result' must be rows of @request, [] x !genrec.row<8> (the dimension and element of table @item), but is rows of @request, [] x !genrec.row<4>}}
     %0 = genrec.table_rows %x in @item : (!id) -> !row4
+  }
+}
+
+// -----
+
+// And its element.
+!request = !genrec.domain<@request>
+!id = tensor<?xi64, #genrec.rows<@request>>
+!row16 = tensor<?x!genrec.row<8, bf16>, #genrec.rows<@request>>
+genrec.model @m {
+  genrec.domain @request
+  genrec.table @item dim 8 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %r = genrec.batch : !request
+    %x = genrec.feature %r "x" : (!request) -> !id
+    // expected-error@+1 {{'genrec.table_rows' op 'result' must be rows of @request, [] x !genrec.row<8> (the dimension and element of table @item), but is rows of @request, [] x !genrec.row<8, bf16>}}
+    %0 = genrec.table_rows %x in @item : (!id) -> !row16
   }
 }
 
