@@ -28,6 +28,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "stochastic": {"dtype": "bf16", "rounding": "stochastic"},
 }
 WARM_UP = 4
+FOLDER = native.BUILD / "bench" / "bf16_rows"
 
 
 def build(kind: str) -> Path:
@@ -35,21 +36,22 @@ def build(kind: str) -> Path:
     import genrec as gr
     import model
 
-    folder = native.BUILD / "bench" / "bf16_rows"
-    folder.mkdir(parents=True, exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     pooled = model.Pooled(gr.optim.RowWiseAdagrad(model.RATE), **KINDS[kind])
-    gr.write_model(gr.record(pooled, model.schema()), folder / "model.genrec")
+    gr.write_model(gr.record(pooled, model.schema()), FOLDER / "model.genrec")
     compiler = native.BUILD / "bin" / "genrec-compile"
-    subprocess.run([compiler, folder / "model.genrec", "--emit=object", "-o", folder / "model.o"], check=True)
-    flags = [str(folder / "model.o"), *native.runtime_libraries()]
+    subprocess.run([compiler, FOLDER / "model.genrec", "--emit=object", "-o", FOLDER / "model.o"], check=True)
+    flags = [str(FOLDER / "model.o"), *native.runtime_libraries()]
     made = native.compile_program(ROOT / "pooled_lookup" / "ours.cpp", flags)
-    return Path(shutil.move(made, folder / kind))
+    return Path(shutil.move(made, FOLDER / kind))
 
 
 def main() -> int:
     """Builds, runs, prints, writes."""
-    args, _ = native.arguments(__doc__, rows=200_000, batch=2048, ids=20, rounds=15).parse_known_args()
-    programs = {kind: build(kind) for kind in KINDS}
+    parser = native.arguments(__doc__, rows=200_000, batch=2048, ids=20, rounds=15)
+    parser.add_argument("--built", action="store_true", help="run the programs of the run before")
+    args, _ = parser.parse_known_args()
+    programs = {kind: FOLDER / kind if args.built else build(kind) for kind in KINDS}
     words = [str(word) for word in (args.threads, args.rows, args.batch, args.ids)]
     steps: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
     with ExitStack() as stack:

@@ -429,9 +429,17 @@ int64_t EmbeddingStore::numberAt(const float *row) const {
 void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t count,
                               const int64_t *counted, uint64_t *identities) const {
   parallelFor(on.pool, counted ? *counted : count, kFindGrain, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t number = numberAt(rows[i]);
-      identities[i] = number < 0 ? 0 : config.identityOf(id(number));
+    // Ids come from memory: those of a block are on their way while its rows are numbered.
+    int64_t numbers[kBlock];
+    for (int64_t first = begin; first < end; first += kBlock) {
+      const int64_t count = std::min(kBlock, end - first);
+      for (int64_t i = 0; i < count; ++i) {
+        numbers[i] = numberAt(rows[first + i]);
+        if (numbers[i] >= 0)
+          __builtin_prefetch(&idChunks[numbers[i] >> kIdShift][numbers[i] & (kIdChunk - 1)]);
+      }
+      for (int64_t i = 0; i < count; ++i)
+        identities[first + i] = numbers[i] < 0 ? 0 : config.identityOf(id(numbers[i]));
     }
   });
 }

@@ -2,7 +2,7 @@
 
 #include "genrec_rt/cuda/store.h"
 
-#include "store_kernels.h"
+#include "row_draws.h"
 #include "store_shape.h"
 
 #include <type_traits>

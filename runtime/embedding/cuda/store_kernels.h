@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_EMBEDDING_CUDA_STORE_KERNELS_H
 #define GENREC_RT_EMBEDDING_CUDA_STORE_KERNELS_H
 
+#include "row_draws.h"
 #include "store_shape.h"
 
 #include "genrec_rt/cuda/store.h"
@@ -55,25 +56,6 @@ __global__ void __launch_bounds__(kStoreThreads)
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
     flags[i] = slotOf[i] >= 0 && table.rows[slotOf[i]] == (kPending | static_cast<uint32_t>(i));
 }
-
-/// What initial values of the rows of one table are drawn from.
-struct RowDraws {
-  InitialDistribution distribution;
-  kernels::RandomStream stream;
-  uint64_t nameHash;
-};
-
-/// The same of a store: of its table, or of the tables that share it (StoreConfig::members).
-struct StoreDraws {
-  const RowDraws *tables;
-  int64_t keyBits;
-  bool isShared;
-
-  __device__ const RowDraws &of(int64_t key) const { return tables[isShared ? key >> keyBits : 0]; }
-  __device__ uint64_t idOf(int64_t key) const {
-    return static_cast<uint64_t>(isShared ? key & ((int64_t(1) << keyBits) - 1) : key);
-  }
-};
 
 /// How a row begins: `dim` values in `valueFloats` floats, then `accumulated` times `accumulator`,
 /// then zeros.
