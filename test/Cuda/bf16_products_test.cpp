@@ -33,9 +33,10 @@ std::vector<float> randomFloats(int64_t count, std::mt19937_64 &random) {
 
 TEST(Bf16Products, FactorsAreRoundedAsTheCpuRounds) {
   std::mt19937_64 random(1);
-  std::vector<float> values = {0.0f, -0.0f, 1e-39f, -1e-45f, 0x1p-126f, 0x1.fffffep-127f,
-                               3.4e38f, -3.4e38f, std::numeric_limits<float>::infinity(), 1.00390625f,
-                               1.01171875f};
+  std::vector<float> values = {0.0f,        -0.0f,      1e-39f,
+                               -1e-45f,     0x1p-126f,  0x1.fffffep-127f,
+                               3.4e38f,     -3.4e38f,   std::numeric_limits<float>::infinity(),
+                               1.00390625f, 1.01171875f};
   for (int i = 0; i < 20000; ++i) {
     const auto bits = static_cast<uint32_t>(random());
     float value;
@@ -144,9 +145,10 @@ TEST(Bf16Products, PairsOfVectorsAndTheirGradient) {
         float sum = 0;
         for (int j = 0; j < kCount; ++j)
           if (const int high = std::max(i, j); i != j)
-            sum = std::fma(rounded(g[static_cast<size_t>(row * kPairs + high * (high - 1) / 2 +
-                                                         std::min(i, j))]),
-                           at(row, j, c), sum);
+            sum = std::fma(
+                rounded(
+                    g[static_cast<size_t>(row * kPairs + high * (high - 1) / 2 + std::min(i, j))]),
+                at(row, j, c), sum);
         ASSERT_EQ(gotDx[static_cast<size_t>((row * kCount + i) * kSize + c)], sum);
       }
     }

@@ -138,7 +138,7 @@ std::vector<float> contract(int64_t rows, int64_t capacity, int64_t k, int64_t n
   x.resize(static_cast<size_t>(capacity * (k + 1)), NAN);
   y.resize(static_cast<size_t>(capacity * n), NAN);
   Copy<float> xs(x), ys(y), out(std::vector<float>(static_cast<size_t>(k * n), NAN));
-  const RowContraction contraction{domain.get(), capacity, k, n,          xs.data(),
+  const RowContraction contraction{domain.get(), capacity,  k, n,          xs.data(),
                                    k + 1,        ys.data(), n, out.data(), bf16};
   Copy<char> scratch = scratchFor(contraction);
   contractFastest(contraction, scratch.data(), nullptr);
@@ -225,8 +225,8 @@ TEST_P(LibraryStreams, EverythingIsInTheStreamThatIsGiven) {
     Copy<float> given(layer.x);
     const size_t bytes = layer.x.size() * 4;
     GENREC_CUDA_CHECK(cudaMemsetAsync(layer.xs.data(), 0, bytes, first));
-    GENREC_CUDA_CHECK(cudaMemcpyAsync(layer.xs.data(), given.data(), bytes,
-                                      cudaMemcpyDeviceToDevice, first));
+    GENREC_CUDA_CHECK(
+        cudaMemcpyAsync(layer.xs.data(), given.data(), bytes, cudaMemcpyDeviceToDevice, first));
     multiplyFastest(product, scratch.data(), first);
     GENREC_CUDA_CHECK(cudaMemsetAsync(layer.xs.data(), 0, bytes, first));
     GENREC_CUDA_CHECK(cudaStreamSynchronize(first));

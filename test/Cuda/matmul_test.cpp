@@ -254,16 +254,14 @@ TEST_P(Product, ColumnsOfUninitialisedMemoryStaySo) {
   Copy<float> more(std::vector<float>(16));
   EXPECT_EQ(accusation([&] { run(d.data(), half, b, layout(2, 2, 4), more.data(), half, first); }),
             "none");
-  EXPECT_EQ(accusation([&] { run(a.data(), square, d.data(), square, more.data(), square, first); }),
-            "none");
-  EXPECT_THAT(accusation([&] {
-                run(d.data(), square, a.data(), square, more.data(), square, first);
-              }),
-              HasSubstr("uninitialised device memory: row 2"));
+  EXPECT_EQ(
+      accusation([&] { run(a.data(), square, d.data(), square, more.data(), square, first); }),
+      "none");
+  EXPECT_THAT(
+      accusation([&] { run(d.data(), square, a.data(), square, more.data(), square, first); }),
+      HasSubstr("uninitialised device memory: row 2"));
   set(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_T);
-  EXPECT_THAT(accusation([&] {
-                run(a.data(), square, b, square, more.data(), square, first);
-              }),
+  EXPECT_THAT(accusation([&] { run(a.data(), square, b, square, more.data(), square, first); }),
               HasSubstr("uninitialised device memory"));
   GENREC_CUDA_CHECK(cudaFree(b));
 }

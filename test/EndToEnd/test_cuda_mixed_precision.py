@@ -1,7 +1,7 @@
 """Models whose products round their factors to bfloat16, and products through cuBLASLt, on the emulated device.
 
-A bound for mixed precision: sums on the two targets differ in their order, and a factor that is rounded from another float may
-be another bfloat16, 2^-8 of it away (docs/testing.md).
+A bound for mixed precision: sums on the two targets differ in their order, and a factor that is rounded from another
+float may be another bfloat16, 2^-8 of it away (docs/testing.md).
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def test_steps_with_products_are_captured_and_allocate_nothing(wide: dict[str, P
 
 
 def expect_near_gradients(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    """Of Adam's first moments after one step. A ReLU at zero may go the other way, and a column with it, so the median counts.
-    Biases of keys have gradients of 0, up to rounding."""
+    """Of Adam's first moments after one step. A ReLU at zero may go the other way, and a column with it, so the median
+    counts. Biases of keys have gradients of 0, up to rounding."""
     names = [name for name in expected if name.endswith(".state0") and ".key.bias" not in name]
     assert names
     for name in names:
@@ -150,7 +150,9 @@ def test_nvcc_compiles_the_units(wide: dict[str, Path], tmp_path: Path) -> None:
     made = make_retrieval("hstu_retrieval", "Retrieval", tmp_path, targets=("cpu",), time_bias=True)
     for name, binary in (("clicks", wide["cpu-mixed"]), ("hstu", made.binaries["cpu"])):
         source = tmp_path / f"{name}.cu"
-        call(tool("genrec-compile"), f"{binary}.genrec", "--target=cuda", "--mixed-precision", "--emit=cpp", "-o", source)
+        call(
+            tool("genrec-compile"), f"{binary}.genrec", "--target=cuda", "--mixed-precision", "--emit=cpp", "-o", source
+        )
         ccache = [shutil.which("ccache")] if shutil.which("ccache") else []
         command = [*ccache, unit["compiler"], *unit["compile"], "-Werror", "all-warnings"]
         command += [f"-I{folder}" for folder in toolchain["include"]]

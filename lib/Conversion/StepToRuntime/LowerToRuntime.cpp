@@ -4,7 +4,6 @@
 
 #include "genrec/Conversion/Passes.h"
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
-#include "genrec/Target/EmitC/Callees.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_LOWERTORUNTIME

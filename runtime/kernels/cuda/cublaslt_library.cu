@@ -24,24 +24,23 @@ constexpr const char *kVariable = "GENREC_CUBLASLT_LIBRARY";
 
 CublasLtLibrary load(const char *) {
   using Library = CublasLtLibrary;
-  static_assert(
-      int(Library::kFloat) == CUDA_R_32F && int(Library::kBf16) == CUDA_R_16BF &&
-      int(Library::kCompute32F) == CUBLAS_COMPUTE_32F &&
-      int(Library::kTransposed) == CUBLAS_OP_T &&
-      int(Library::kBatchCount) == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
-      int(Library::kBatchStride) == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET &&
-      int(Library::kTransposeA) == CUBLASLT_MATMUL_DESC_TRANSA &&
-      int(Library::kTransposeB) == CUBLASLT_MATMUL_DESC_TRANSB &&
-      int(Library::kEpilogue) == CUBLASLT_MATMUL_DESC_EPILOGUE &&
-      int(Library::kBiasPointer) == CUBLASLT_MATMUL_DESC_BIAS_POINTER &&
-      int(Library::kNoEpilogue) == CUBLASLT_EPILOGUE_DEFAULT &&
-      int(Library::kBias) == CUBLASLT_EPILOGUE_BIAS &&
-      int(Library::kMostWorkspaceBytes) == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
-      int(Library::kReductionSchemes) == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK &&
-      int(Library::kAlignmentA) == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
-      int(Library::kAlignmentD) == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES &&
-      sizeof(Library::Algorithm) == sizeof(cublasLtMatmulAlgo_t) &&
-      sizeof(Library::Heuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
+  static_assert(int(Library::kFloat) == CUDA_R_32F && int(Library::kBf16) == CUDA_R_16BF &&
+                int(Library::kCompute32F) == CUBLAS_COMPUTE_32F &&
+                int(Library::kTransposed) == CUBLAS_OP_T &&
+                int(Library::kBatchCount) == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
+                int(Library::kBatchStride) == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET &&
+                int(Library::kTransposeA) == CUBLASLT_MATMUL_DESC_TRANSA &&
+                int(Library::kTransposeB) == CUBLASLT_MATMUL_DESC_TRANSB &&
+                int(Library::kEpilogue) == CUBLASLT_MATMUL_DESC_EPILOGUE &&
+                int(Library::kBiasPointer) == CUBLASLT_MATMUL_DESC_BIAS_POINTER &&
+                int(Library::kNoEpilogue) == CUBLASLT_EPILOGUE_DEFAULT &&
+                int(Library::kBias) == CUBLASLT_EPILOGUE_BIAS &&
+                int(Library::kMostWorkspaceBytes) == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+                int(Library::kReductionSchemes) == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK &&
+                int(Library::kAlignmentA) == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+                int(Library::kAlignmentD) == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES &&
+                sizeof(Library::Algorithm) == sizeof(cublasLtMatmulAlgo_t) &&
+                sizeof(Library::Heuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
   Library library{};
   // Of the same parameters but for enumerations and pointers to structs.
   auto take = [](auto &to, auto *function) {

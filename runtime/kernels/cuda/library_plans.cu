@@ -119,9 +119,8 @@ void LibraryPlans::multiply(const LibraryShape &shape, const LibraryOperands &o,
   std::lock_guard lock(mutex); // a descriptor has one bias at a time
   const Plan &plan = plans.at(shape);
   if (shape.hasBias)
-    library.check(
-        library.descSet(plan.desc, Library::kBiasPointer, &o.bias, sizeof(o.bias)),
-        "cublasLtMatmulDescSetAttribute");
+    library.check(library.descSet(plan.desc, Library::kBiasPointer, &o.bias, sizeof(o.bias)),
+                  "cublasLtMatmulDescSetAttribute");
   library.check(library.multiply(handleOf(shape.device), plan.desc, &one, o.a, plan.a, o.b, plan.b,
                                  &zero, o.d, plan.d, o.d, plan.d, &plan.algorithm, workspace,
                                  plan.workspaceBytes, stream),

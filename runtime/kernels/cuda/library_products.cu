@@ -232,8 +232,8 @@ bool libraryTakes(const LinearProduct &p) {
 
 bool libraryTakes(const RowContraction &c) {
   LibraryPlans *plans = isLarge(c.capacity, c.k, c.n) ? LibraryPlans::get() : nullptr;
-  return plans && plans->has(shapeOf(c, chunksAtOnce(c)),
-                             shapeOf(c, kPlannedRows / kContractionRows));
+  return plans &&
+         plans->has(shapeOf(c, chunksAtOnce(c)), shapeOf(c, kPlannedRows / kContractionRows));
 }
 
 int64_t fastestScratchBytes(const LinearProduct &p) {

@@ -31,8 +31,8 @@ void accessMatrix(const simtMatrixLayout &layout, const void *values, bool isWri
   }
 }
 
-/// The columns of d that are made of uninitialised memory, where each is made of a column of b of its
-/// own: a product may run over more rows than there are. They stay uninitialised, so that it is
+/// The columns of d that are made of uninitialised memory, where each is made of a column of b of
+/// its own: a product may run over more rows than there are. They stay uninitialised, so that it is
 /// their reader who is accused. Anything else must be initialised.
 std::vector<int64_t> accessColumns(const Matmul &product) {
   const simtMatrixLayout &b = product.bLayout;
@@ -241,9 +241,9 @@ void runMatmul(const Matmul &product) {
   accessMatrix(product.dLayout, product.d, true);
   const auto element = static_cast<int64_t>(bytesOf(product.dLayout.type));
   for (int64_t column : undefined)
-    std::memset(arena().shadowOf(static_cast<char *>(product.d) +
-                                 column * product.dLayout.ld * element),
-                fresh, static_cast<size_t>(product.dLayout.rows * element));
+    std::memset(
+        arena().shadowOf(static_cast<char *>(product.d) + column * product.dLayout.ld * element),
+        fresh, static_cast<size_t>(product.dLayout.rows * element));
 }
 
 } // namespace simt

@@ -81,7 +81,8 @@ __device__ float dotRows(RowTile &tile, const float *vector, const float *rows, 
     const int column = base + laneOf();
 #pragma unroll 8
     for (int row = 0; row < kWarp; ++row)
-      tile.values[row][laneOf()] = row < count && column < Size ? factor<Bf16>(rows[row * ld + column]) : 0.0f;
+      tile.values[row][laneOf()] =
+          row < count && column < Size ? factor<Bf16>(rows[row * ld + column]) : 0.0f;
     __syncwarp();
     for (int c = 0; c < kWarp && base + c < Size; ++c)
       sum = fmaf(tile.values[laneOf()][c], vector[base + c], sum);
@@ -169,7 +170,8 @@ __global__ void __launch_bounds__(kThreads, 8) forward(CrossAttention a, float *
       const int64_t list = listOfQuery(a, row);
       loadVector<Qk, Bf16>(query, a.q + row * a.ldQ + head * Qk);
       forTiles(a.keys->offsets[list], a.keys->offsets[list + 1], [&](int64_t key, int count) {
-        const float dot = dotRows<Qk, Bf16>(tile, query, a.k + key * a.ldK + head * Qk, a.ldK, count);
+        const float dot =
+            dotRows<Qk, Bf16>(tile, query, a.k + key * a.ldK + head * Qk, a.ldK, count);
         float rescale;
         const float weight = softmax.add(a.scale * dot, laneOf() < count, rescale);
         attended.scale(rescale);
@@ -196,7 +198,8 @@ __global__ void __launch_bounds__(kThreads, 8)
       loadVector<Qk, Bf16>(query, a.q + row * a.ldQ + head * Qk);
       loadVector<V, Bf16>(gradient, g.dOut + row * g.ldDOut + head * V);
       auto dots = [&](int64_t key, int count, float &score) {
-        score = a.scale * dotRows<Qk, Bf16>(tile, query, a.k + key * a.ldK + head * Qk, a.ldK, count);
+        score =
+            a.scale * dotRows<Qk, Bf16>(tile, query, a.k + key * a.ldK + head * Qk, a.ldK, count);
         return dotRows<V, Bf16>(tile, gradient, a.v + key * a.ldV + head * V, a.ldV, count);
       };
       Softmax softmax;

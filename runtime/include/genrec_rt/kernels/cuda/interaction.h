@@ -98,7 +98,8 @@ void dotInteraction(genrec_step *step, const genrec_domain *domain, const float 
   using Rows = detail::Interaction<Count, Size, Self>;
   if (domain->capacity > 0)
     GENREC_CUDA_LAUNCH(streamOf(step), Rows::shape(domain->capacity, Rows::kFloats),
-                       (detail::interact<Count, Size, Self, Bf16>), domain->device, x, ldX, products);
+                       (detail::interact<Count, Size, Self, Bf16>), domain->device, x, ldX,
+                       products);
 }
 
 /// dx of each row, from the gradient of its products; with Bf16 both factors are rounded.

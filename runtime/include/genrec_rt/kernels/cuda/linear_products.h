@@ -1,8 +1,9 @@
 //===- linear_products.h - Matrix products over the rows of a domain -*- C++ -*-===//
 //
-// In float, the factors rounded to bfloat16 on request (factors.h; sums stay float). The number of rows is read on the device, so that the host need not know it. An element
-// of a product of rows is one chain of multiply-adds in ascending order, as on the CPU; a
-// contraction over rows adds up fixed chunks of them, so its bits follow from the rows alone.
+// In float, the factors rounded to bfloat16 on request (factors.h; sums stay float). The number of
+// rows is read on the device, so that the host need not know it. An element of a product of rows is
+// one chain of multiply-adds in ascending order, as on the CPU; a contraction over rows adds up
+// fixed chunks of them, so its bits follow from the rows alone.
 //
 //===----------------------------------------------------------------------===//
 

@@ -55,8 +55,8 @@ void linear(genrec_step *step, const genrec_domain *rows, const float *x, int64_
 template <int K, int N, bool Bf16 = false>
 void weightGradient(genrec_step *step, const genrec_domain *rows, const float *x, int64_t ldX,
                     const float *y, int64_t ldY, float *out) {
-  const cuda::RowContraction contraction{rows->device, rows->capacity, K,   N,   x,
-                                         ldX,          y,              ldY, out, Bf16};
+  const cuda::RowContraction contraction{rows->device, rows->capacity, K, N, x, ldX, y, ldY, out,
+                                         Bf16};
   void *scratch = scratchOf(step, cuda::fastestScratchBytes(contraction));
   cuda::contractFastest(contraction, scratch, streamOf(step));
 }

@@ -114,7 +114,8 @@ private:
       auto take = [&]<class T>(T *&part, bool isThere, int64_t width) {
         part = reinterpret_cast<T *>(static_cast<char *>(memory) + bytes);
         if (isThere)
-          bytes += blocksFor(args.rows * Heads * width * static_cast<int64_t>(sizeof(T)), 256) * 256;
+          bytes +=
+              blocksFor(args.rows * Heads * width * static_cast<int64_t>(sizeof(T)), 256) * 256;
       };
       take(q, true, kQk);
       take(k, true, kQk);
@@ -139,9 +140,9 @@ private:
   template <int Size, int Padded>
   static void unpad(const Args &args, const float *from, float *to, int64_t ld,
                     cudaStream_t stream) {
-    copyParts(PartCopy<float>{args.domain, args.rows, Heads, from, Heads * Padded, Padded, to, ld,
-                              Size},
-              stream);
+    copyParts(
+        PartCopy<float>{args.domain, args.rows, Heads, from, Heads * Padded, Padded, to, ld, Size},
+        stream);
   }
 
   static void roundFactors(Args &args, const kernels::AttentionArgs &floats, const Scratch &scratch,

@@ -160,10 +160,9 @@ __device__ __forceinline__ void storeKeyGradients(const Fragment<K> &dK, const F
                          terms.head * C::Qk,
                      gradients.ldDK, inside, keyFactor);
   if constexpr (Shape::kValues)
-    storeRows<C::V>(dV,
-                    resultOf<C>(gradients.dV, gradients.floatDV) + row * gradients.ldDV +
-                        terms.head * C::V,
-                    gradients.ldDV, inside, valueFactor);
+    storeRows<C::V>(
+        dV, resultOf<C>(gradients.dV, gradients.floatDV) + row * gradients.ldDV + terms.head * C::V,
+        gradients.ldDV, inside, valueFactor);
 }
 
 template <class C, BackwardPart Part>
