@@ -24,6 +24,10 @@ struct Announced {
   char purpose[40];
 };
 
+std::string textOf(const CommPurpose &purpose) {
+  return std::string(purpose.what) + " of step " + std::to_string(purpose.step);
+}
+
 class NcclComm;
 
 /// Looks after all communicators that a thread has called: one may carry the next step's keys while
@@ -136,7 +140,7 @@ private:
       in.push_back({&theirs[peer], sizeof(Announced)});
     }
     host.exchange(out, in);
-    auto textOf = [](const Announced &of) {
+    auto describe = [](const Announced &of) {
       return "exchange " + std::to_string(of.number) + ", " + of.purpose + " of step " +
              std::to_string(of.step);
     };
@@ -144,8 +148,8 @@ private:
       const Announced &other = theirs[peer], &own = mine[getRank()];
       if (other.number != own.number || other.step != own.step ||
           std::strcmp(other.purpose, own.purpose) != 0)
-        fail("rank " + std::to_string(peer) + " is at " + textOf(other) + ", rank " +
-             std::to_string(getRank()) + " at " + textOf(own));
+        fail("rank " + std::to_string(peer) + " is at " + describe(other) + ", rank " +
+             std::to_string(getRank()) + " at " + describe(own));
       if (other.bytes != receive[peer].bytes)
         fail("rank " + std::to_string(peer) + " sends " + std::to_string(other.bytes) +
              " bytes to rank " + std::to_string(getRank()) + ", which expects " +
@@ -163,7 +167,9 @@ private:
   void check(int result, const std::string &what) {
     if (result == NcclLibrary::kSuccess || result == NcclLibrary::kInProgress)
       return;
-    const std::string text = what + " over NCCL: " + nccl.describe(result, comm);
+    const CommPurpose purpose = getPurpose();
+    const std::string text = what + (purpose.what ? ", for " + textOf(purpose) + "," : "") +
+                             " over NCCL: " + nccl.describe(result, comm);
     throwOthersError(); // the reason rather than what follows from it
     fail(text);
   }

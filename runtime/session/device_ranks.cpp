@@ -23,11 +23,12 @@ static std::vector<DeviceExchangedStore> describeStores(const ExchangedTables &t
 }
 
 DeviceRanks::DeviceRanks(Device &device, Communicator &comm, int32_t portions,
-                         const ExchangedTables &tables, RowTravel travel)
-    : device(device), comm(comm), tables(tables),
+                         const ExchangedTables &tables, const ParameterShards &shards,
+                         RowTravel travel)
+    : device(device), comm(comm), tables(tables), shards(shards),
       rows(device.makeRowExchange(comm, describeStores(tables), portions, travel)),
       sums(device.makePortionSums(comm, portions)), segmentSums(device, "sums of segments"),
-      collectedRows(tables.stores.size()) {}
+      sharedRows(device, "shared parameters"), collectedRows(tables.stores.size()) {}
 
 void DeviceRanks::begin(std::span<StepSlot *const> ofPortions) {
   slots = ofPortions;
@@ -120,16 +121,59 @@ void DeviceRanks::describeCollected(int32_t table, genrec_domain *owned) {
 void DeviceRanks::sumExactly(std::span<const genrec_domain *const> owned,
                              const int32_t *ofParameters, std::span<const float *const> values,
                              std::span<float *const> totals) {
-  std::vector<char> travels; // parameters are on every rank
+  std::vector<char> travels; // unless ranks share their updates, parameters are on every rank
   for (size_t i = 0; i < owned.size(); ++i)
-    travels.push_back(!ofParameters[i]);
+    travels.push_back(!ofParameters[i] || shards.areShared());
   comm.setPurpose({"the norm", slots.front()->step});
   sums->sumExactly(owned, travels, values, totals);
 }
 
+void DeviceRanks::shareParameters() {
+  if (!shards.areShared())
+    return;
+  const std::vector<genrec_parameter> &parameters = slots.front()->state().parameters;
+  const int32_t self = comm.getRank(), ranks = comm.getSize();
+  /// Calls `body(rows of a parameter, floats)` for those that a rank updates.
+  auto forRows = [&](int32_t of, const auto &body) {
+    for (int32_t i = 0; i < static_cast<int32_t>(parameters.size()); ++i)
+      if (const ParameterShards::Rows own = shards.of(i, of); shards.isTrained(i) && own.count > 0)
+        body(parameters[i].value + own.first * shards.width(i), own.count * shards.width(i));
+  };
+  std::vector<int64_t> begins{0};
+  for (int32_t of = 0; of < ranks; ++of) {
+    begins.push_back(begins.back());
+    forRows(of, [&](const float *, int64_t floats) { begins[of + 1] += floats; });
+  }
+  auto *rowsOf = reinterpret_cast<float *>(sharedRows.ensure(begins.back() * 4 + 4));
+  float *to = rowsOf + begins[self];
+  forRows(self, [&](const float *from, int64_t floats) {
+    device.copyWithin(to, from, floats * 4);
+    to += floats;
+  });
+  std::vector<SendPart> send(ranks);
+  std::vector<ReceivePart> receive(ranks);
+  for (int32_t other = 0; other < ranks; ++other) {
+    if (other == self)
+      continue;
+    send[other] = {rowsOf + begins[self], (begins[self + 1] - begins[self]) * 4};
+    receive[other] = {rowsOf + begins[other], (begins[other + 1] - begins[other]) * 4};
+    sharedBytes += receive[other].bytes;
+  }
+  comm.setPurpose({"the parameters", slots.front()->step});
+  comm.exchange(send, receive, {CommMemory::Kind::device, device.stream()});
+  for (int32_t other = 0; other < ranks; ++other) {
+    const float *from = rowsOf + begins[other];
+    if (other != self)
+      forRows(other, [&](float *rows, int64_t floats) {
+        device.copyWithin(rows, from, floats * 4);
+        from += floats;
+      });
+  }
+}
+
 ExchangeCounts DeviceRanks::getTraffic() const {
   ExchangeCounts counts = rows->getTraffic();
-  counts.denseBytes += sums->getReceivedBytes();
+  counts.denseBytes += sums->getReceivedBytes() + sharedBytes;
   return counts;
 }
 

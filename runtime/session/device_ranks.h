@@ -12,6 +12,7 @@
 
 #include "device_memory.h"
 #include "genrec_rt/device_exchange.h"
+#include "parameter_shards.h"
 
 #include <memory>
 #include <span>
@@ -25,7 +26,7 @@ class StepSlot;
 class DeviceRanks {
 public:
   DeviceRanks(Device &device, Communicator &comm, int32_t portions, const ExchangedTables &tables,
-              RowTravel travel);
+              const ParameterShards &shards, RowTravel travel);
 
   void begin(std::span<StepSlot *const> slots);
   /// Notes a lookup of the dispatch stage; `beyond` is for ids beyond their table, or null.
@@ -58,6 +59,10 @@ public:
   void sumExactly(std::span<const genrec_domain *const> owned, const int32_t *ofParameters,
                   std::span<const float *const> values, std::span<float *const> totals);
 
+  /// After the update: rows of parameters that other ranks have updated. Collective where ranks
+  /// share that.
+  void shareParameters();
+
   ExchangeCounts getTraffic() const;
 
 private:
@@ -73,6 +78,7 @@ private:
   Device &device;
   Communicator &comm;
   const ExchangedTables &tables;
+  const ParameterShards &shards;
   std::unique_ptr<DeviceRowExchange> rows;
   std::unique_ptr<DevicePortionSums> sums;
   std::span<StepSlot *const> slots;
@@ -80,6 +86,8 @@ private:
   std::vector<DeviceRowRequest> requests; ///< of these, in the same order
   bool isDispatched = false;
   DeviceMemory segmentSums;
+  DeviceMemory sharedRows;                          ///< of parameters: rank by rank
+  int64_t sharedBytes = 0;                          ///< of these, received
   std::vector<genrec_collected_rows> collectedRows; ///< by store
 };
 

@@ -122,7 +122,7 @@ RankStep::RankStep(Communicator &comm, int32_t portions, const genrec_model_desc
       sums(comm, portions, model.loss_count, shards), reportRound(comm),
       collectedRows(tables.stores.size()) {
   if (device)
-    deviceStep = std::make_unique<DeviceRanks>(*device, comm, portions, tables, travel);
+    deviceStep = std::make_unique<DeviceRanks>(*device, comm, portions, tables, shards, travel);
 }
 
 void RankStep::begin(std::span<StepSlot *const> ofPortions) {
@@ -306,6 +306,8 @@ void RankStep::sumExactly(const OwnedValues &values, float *const *sums) {
 }
 
 void RankStep::shareParameters() {
+  if (deviceStep)
+    return deviceStep->shareParameters();
   if (!shards.areShared())
     return;
   comm.setPurpose({"the parameters", slots.front()->step});

@@ -61,6 +61,8 @@ void Session::Impl::finishOnDevice(std::span<StepSlot *const> portions, RankStep
   StepSlot &last = *portions.back();
   exchange(last, [&] { step.onDevice()->exchangeSums(last.hasUpdate()); });
   last.runUpdate();
+  if (last.hasUpdate())
+    exchange(last, [&] { step.shareParameters(); });
   StepSlot::finishOnDevice(portions);
   exchange(last, [&] { step.report(own); });
 }

@@ -27,6 +27,7 @@ DISTINCT, LOOKUPS, TOUCHED = KERNELS + "distinct.cu", "embedding/cuda/distinct_l
 DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
 EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_kernels.cu", "ranks/cuda/portion_sums.cu"
 SESSION = "session/device_"  # .cpp files
+NCCL_COMM = "comm_nccl/nccl_comm.cu"
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -42,6 +43,7 @@ SUM_TESTS = "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*"
 CACHED_TESTS = "CudaCachedStore.IsATableWhateverTheCacheHolds"
 PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.*", "DistinctLookups.*"
 LIBRARY_TESTS = "Seeds/LibraryStreams.*/0:LibraryProducts.ContractionsOfFewRows"
+SESSION_RANK_TESTS = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
 
 
@@ -71,6 +73,10 @@ def step(name: str, old: str, new: str = "") -> Defect:
 
 def session(name: str, file: str, old: str, new: str = "", nth: int = 1, tests: str = "HaveTheBitsOfTheHost") -> Defect:
     return Defect(name, SESSION + file, f"Seeds/DeviceSteps.{tests}/0", old, new, nth)
+
+
+def ranks(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
+    return Defect(name, file, SESSION_RANK_TESTS, old, new, nth)
 
 
 EMPTY = "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"
@@ -234,11 +240,8 @@ DEFECTS = [
     Defect("all lanes note a row", ROWS, "ListRows.Shifted", "if (first == 0)\n        from.note(row, source != nullptr);",
            "from.note(row, source != nullptr);"),
     # Rows and sums of portions and ranks.
-    Defect("counts of keys are read early", EXCHANGE, EXCHANGE_TESTS, "waitForStream(queue);"),
     Defect("what aligns messages is not written", EXCHANGE, EXCHANGE_TESTS,
            "GENREC_CUDA_CHECK(cudaMemsetAsync(message, 0, static_cast<size_t>(floats) * 4, queue));", ";"),
-    Defect("a node keeps the sums of the last", EXCHANGE, EXCHANGE_TESTS,
-           "GENREC_CUDA_CHECK(cudaMemsetAsync(node, 0, static_cast<size_t>(floats) * 4, queue));"),
     Defect("all nodes are received in one place", EXCHANGE, EXCHANGE_TESTS, "received[number].ensure(roomFor(floats), queue)",
            "received[0].ensure(roomFor(floats), queue)"),
     Defect("flags are merged before sums", EXCHANGED, EXCHANGE_TESTS,
@@ -301,6 +304,32 @@ DEFECTS = [
            "copyRows({nullptr, c.capacity, c.k, c.n, c.x, c.ldX, c.y, c.ldY, c.out, c.bf16}, first, each, c.x, c.ldX, c.k, scratch.x, stream);"),
     Defect("chunks without rows are added up", LIBRARY, LIBRARY_TESTS,
            "min(chunks, (rows + kContractionRows - 1) / kContractionRows)", "chunks + 1"),
+    # Rows and sums that ranks exchange, beside a step and behind it.
+    ranks("compute does not wait for the rows of other ranks", DEVICE,
+          "GENREC_CUDA_CHECK(cudaEventRecord(followed, at(before)));"),
+    ranks("counts of keys are read before they are there", EXCHANGE, "waitForStream(queue);"),
+    ranks("a message of keys is one short", EXCHANGE, "(positions[cell(other + 1, 0)] - first) * 8",
+          "(positions[cell(other + 1, 0)] - first) * 8 - 8 * (positions[cell(other + 1, 0)] > first)"),
+    ranks("keys of ranks change places", EXCHANGE, "to.push_back(wanted[store * ranks + other]);",
+          "to.push_back(wanted[store * ranks + ranks - 1 - other]);"),
+    ranks("a message is written over another one before that is sent", EXCHANGE, "message += serving[other].valueFloats;"),
+    ranks("addresses of a portion are written over those of another", EXCHANGE, "first += request.count;"),
+    ranks("a node has sums of the step before", EXCHANGE,
+          "GENREC_CUDA_CHECK(cudaMemsetAsync(node, 0, static_cast<size_t>(floats) * 4, queue));"),
+    ranks("the sums of a portion are left out", EXCHANGE, "mergeSums(cells, left.sums, nodes.back().sums, queue);"),
+    ranks("the memory of a node is given back twice", EXCHANGE, "freeNodes.push_back(nodes.back().sums);",
+          "freeNodes.push_back(nodes.back().sums); freeNodes.push_back(nodes.back().sums);"),
+    ranks("sums of the step before are added once more", EXCHANGE, "leafMessages.assign(ranks, {});",
+          "leafMessages.resize(ranks);"),
+    ranks("sums travel without the flags of their rows", EXCHANGE, "layout.floats - layout.valueFloats", "int64_t(0)"),
+    ranks("a row is not marked that the right portion alone touches", EXCHANGED,
+          "reinterpret_cast<uint8_t *>(left)[flag] = 1;"),
+    ranks("a total is that of the step before", PORTIONS, "sum.total = nullptr;"),
+    ranks("gradients of parameters of a portion are left out", PORTIONS,
+          "addFloats(left.values, sum.nodes.back().values, sum.length, queue);"),
+    ranks("sums of ranks come to one place", PORTIONS,
+          "to += other == rank ? 0 : static_cast<int64_t>(covers[other].size()) * mine.count;"),
+    ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
 ]  # fmt: skip

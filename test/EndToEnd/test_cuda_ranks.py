@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD
+from compiled import BUILD, ROOT
 from launching import launcher, needs_mpi
 from test_cuda_models import (
     BATCH,
@@ -30,6 +33,10 @@ from test_cuda_models import (
     write_rows,
 )
 from test_cuda_steps import losses, run
+
+sys.path.insert(0, str(ROOT / "test" / "Faults"))
+
+from rank_runs import Run  # noqa: E402
 
 PORTIONS = ["--portions", "4"]
 MPI = BUILD / "lib" / "libgenrec-comm-mpi.so"
@@ -69,13 +76,16 @@ def start(binary: Path, ranks: int, *words: object) -> subprocess.CompletedProce
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
 
 
-def train_on(binary: Path, ranks: int, data: Path, folder: Path, *more: str, steps: int = 8) -> dict[str, Any]:
+def train_on(
+    binary: Path, ranks: int, data: Path, folder: Path, *more: str, steps: int = 8, portions: Sequence[str] = PORTIONS
+) -> dict[str, Any]:
     """Trains into the checkpoint `folder` and returns the report."""
     report = folder.parent / f"{folder.name}.json"
     ran = start(
-        binary, ranks, "train", "--data", data, "--batch", BATCH, "--epochs", "4", "--max-steps", steps, "--seed", "5",
-        "--threads", "1", "--progress", "none", "--checkpoint", folder, "--metrics-json", report, "--log-every", "1",
-        *PORTIONS, *more,
+        binary, ranks, "train", "--data", data, "--batch", BATCH, *([] if "--epochs" in more else ["--epochs", "4"]),
+        "--max-steps", steps, "--seed", "5", "--threads", "1", "--progress", "none", "--checkpoint", folder,
+        "--metrics-json", report, "--log-every", "1",
+        *portions, *more,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return json.loads(report.read_text())
@@ -133,12 +143,14 @@ def test_a_step_of_portions_takes_no_memory_and_waits_twice(
 
 @needs_mpi
 def test_any_number_of_ranks_has_the_same_bits(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
-    """Beside the step before or not: keys of the next one travel in rounds that nobody waits for."""
-    binary, flags = binaries["cuda-emulated"], {0: "none", 2: "keys", 3: "rows", 4: "none"}
+    """Keys of the next step travel beside a step or not; ranks share the updates of parameters or not."""
+    binary, tmp = binaries["cuda-emulated"], tmp_path
+    flags = {0: ("none",), 2: ("keys",), 3: ("rows", "--shard-optimizer"), 4: ("none",)}
     runs = {
-        ranks: train_on(binary, ranks, rows, tmp_path / str(ranks), "--overlap", overlap)
-        for ranks, overlap in flags.items()
+        ranks: train_on(binary, ranks, rows, tmp / str(ranks), "--overlap", *given) for ranks, given in flags.items()
     }
+    held = {ranks: [of["optimizer_bytes"] for of in runs[ranks]["work"]["by_rank"]] for ranks in (2, 3)}
+    assert max(held[3]) < min(held[2])
     for ranks in (2, 3, 4):
         assert losses(runs[ranks]) == losses(runs[0])
         assert saved(tmp_path / str(ranks)) == saved(tmp_path / "0")
@@ -152,7 +164,8 @@ def test_any_number_of_ranks_has_the_same_bits(binaries: dict[str, Path], rows: 
 def test_clipped_norms_and_rules_about_rows_have_the_same_bits(rows: Path, tmp_path: Path) -> None:
     """A norm that ranks add up exactly, rows that come and leave, and a bound over the rows of all ranks."""
     binary = compile_both(Crosses(), tmp_path)["cuda-emulated"]
-    runs = [train_on(binary, ranks, rows, tmp_path / str(ranks), "--overlap", "keys", steps=6) for ranks in (0, 2)]
+    flags = {0: (), 2: ("--overlap", "keys", "--shard-optimizer")}
+    runs = [train_on(binary, ranks, rows, tmp_path / str(ranks), *given, steps=6) for ranks, given in flags.items()]
     assert losses(runs[0]) == losses(runs[1])
     assert saved(tmp_path / "0") == saved(tmp_path / "2")
 
@@ -179,7 +192,7 @@ def test_an_example_has_the_same_bits_on_any_number_of_ranks(make: Callable[[Pat
     its rate, 1e-3.
     """
     skip_without_emulator()
-    made, steps = make(tmp_path), 3
+    made, steps = make(tmp_path), 2
     cpu, cuda = (made.binaries[target] for target in TARGETS)
     runs = {
         ranks: train_on(cuda, ranks, made.data, tmp_path / str(ranks), "--overlap", overlap, steps=steps)
@@ -193,7 +206,8 @@ def test_an_example_has_the_same_bits_on_any_number_of_ranks(make: Callable[[Pat
     expect_close(tensors(tmp_path / "3"), tensors(tmp_path / "of_cpu"), 2e-4)
     train_on(cpu, 3, made.data, tmp_path / "mixed", steps=1)
     train_on(cuda, 2, made.data, tmp_path / "mixed", "--resume", steps=2)
-    train_on(cpu, 2, made.data, tmp_path / "mixed", "--resume", steps=steps)
+    for folder in ("mixed", "of_cpu"):
+        train_on(cpu, 2, made.data, tmp_path / folder, "--resume", steps=steps + 1)
     expect_close(tensors(tmp_path / "mixed"), tensors(tmp_path / "of_cpu"), 2e-4)
 
 
@@ -204,8 +218,8 @@ def test_rows_that_travel_rounded_are_those_of_the_cpu(
     """Half of the bytes; one portion per rank, as results depend on the number of ranks."""
     flags, runs = ("--row-wire", "bf16", "--gradient-wire", "bf16"), {}
     for target in TARGETS:
-        runs[target] = train_on(binaries[target], 2, rows, tmp_path / f"{target}.kept", "--portions", "2", *flags)
-    whole = train_on(binaries["cuda-emulated"], 2, rows, tmp_path / "whole", "--portions", "2")
+        runs[target] = train_on(binaries[target], 2, rows, tmp_path / f"{target}.kept", *flags, portions=())
+    whole = train_on(binaries["cuda-emulated"], 2, rows, tmp_path / "whole", portions=())
     np.testing.assert_allclose(losses(runs["cuda-emulated"]), losses(runs["cpu"]), rtol=1e-5)
     expect_close(tensors(tmp_path / "cuda-emulated.kept"), tensors(tmp_path / "cpu.kept"))
     assert losses(runs["cuda-emulated"]) != losses(whole)
@@ -263,9 +277,39 @@ def test_an_error_on_one_rank_ends_all_with_its_words(binaries: dict[str, Path],
     assert "row 55" in ran.stderr and "c1" in ran.stderr
 
 
+@needs_mpi
+@pytest.mark.parametrize(("number", "patience"), [(signal.SIGKILL, 300), (signal.SIGSTOP, 15)], ids=["killed", "stopped"])
+def test_a_rank_that_is_gone_ends_the_others(
+    number: signal.Signals, patience: int, binaries: dict[str, Path], rows: Path, tmp_path: Path
+) -> None:
+    """It is named, where it was stopped with the step; what was saved before goes on with the bits of an undisturbed run.
+
+    Between processes, the emulated NCCL waits in its calls, with a patience of its own.
+    """
+    binary, steps, disturbed = binaries["cuda-emulated"], 6, tmp_path / "disturbed"
+    given = [
+        "--data", rows, "--batch", BATCH, "--epochs", "40", "--seed", "5", "--threads", "1", "--log-every", "1", *PORTIONS,
+        "--checkpoint", disturbed, "--progress", "lines", "--checkpoint-every", "2", "--overlap", "keys",
+    ]  # fmt: skip
+    variables = ["env", f"GENREC_COMM_LIBRARY={MPI}", f"GENREC_SIMT_PATIENCE={patience}"]
+    run = Run([*launcher(2), *variables, binary, "train", *given, "--comm-patience", patience])
+    run.wait_for_step(3, 200)
+    assert run.send(1, number)
+    status, said = run.end(120)
+    assert status != 0
+    if number == signal.SIGKILL:
+        assert "process rank 1 with PID" in said
+    else:
+        assert re.search(r"for rank 1.*of step \d+|of step \d+.*for rank 1", said), said
+    reached = int(json.loads((disturbed / "manifest.json").read_text())["generations"][-1]["step"])
+    train_on(binary, 0, rows, disturbed, "--resume", "--epochs", "40", steps=max(reached, steps))
+    train_on(binary, 0, rows, tmp_path / "whole", "--epochs", "40", steps=max(reached, steps))
+    assert saved(disturbed) == saved(tmp_path / "whole")
+
+
 @pytest.mark.parametrize(
     "flags",
-    [("--replicate", "c0"), ("--shard-optimizer",), ("--early-gradients", "on")],
+    [("--replicate", "c0"), ("--early-gradients", "on")],
     ids=lambda flags: flags[0][2:],
 )
 def test_what_is_not_there_is_refused(

@@ -21,7 +21,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLongest(300);
+/// How long a rank waits for others, in the call itself; GENREC_SIMT_PATIENCE says another time.
+std::chrono::seconds longest() {
+  const char *given = std::getenv("GENREC_SIMT_PATIENCE");
+  return std::chrono::seconds(given ? std::atoi(given) : 300);
+}
 
 /// Before the bytes of a send.
 struct Header {
@@ -97,7 +101,7 @@ struct Stream {
 
 std::unique_ptr<ProcessRanks> ProcessRanks::meet(const std::string &id, int ranks, int rank,
                                                  std::string &problem) {
-  const Clock::time_point until = Clock::now() + kLongest;
+  const Clock::time_point until = Clock::now() + longest();
   std::unique_ptr<ProcessRanks> made(new ProcessRanks(ranks, rank));
   socklen_t length;
   const sockaddr_un address = addressOf(id, rank, length);
@@ -188,7 +192,9 @@ std::string ProcessRanks::exchange(std::span<const Transfer> transfers) {
           return problem;
       }
     }
-    if (Clock::now() - last > kLongest)
-      return "waited " + std::to_string(kLongest.count()) + " s for other ranks";
+    if (Clock::now() - last > longest()) {
+      const auto late = std::ranges::find(sockets, waits.front().fd) - sockets.begin();
+      return "waited " + std::to_string(longest().count()) + " s for rank " + std::to_string(late);
+    }
   }
 }
