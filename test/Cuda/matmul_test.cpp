@@ -224,8 +224,9 @@ TEST_P(Product, IsAnOperationOfItsStream) {
   auto square = layout(4, 4, 4);
   EXPECT_THAT(accusation([&] {
                 GENREC_CUDA_CHECK(cudaMemsetAsync(a.data(), 0, 64, second));
-                EXPECT_EQ(run(a.data(), square, a.data(), square, d.data(), square, first),
-                          CUBLAS_STATUS_SUCCESS);
+                // The call fails where the product has run within it.
+                EXPECT_THAT(run(a.data(), square, a.data(), square, d.data(), square, first),
+                            testing::AnyOf(CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_EXECUTION_FAILED));
               }),
               testing::AllOf(HasSubstr("race between operations"), HasSubstr("matmul in stream"),
                              HasSubstr("fill in stream")));

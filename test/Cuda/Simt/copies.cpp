@@ -34,7 +34,7 @@ std::string checkKind(Kind to, Kind from, cudaMemcpyKind kind) {
 }
 
 void moveBytes(void *to, const void *from, size_t bytes) {
-  HostMemoryOpen open;
+  openMemory();
   accessRange(from, bytes, false);
   accessRange(to, bytes, true);
   std::memcpy(to, from, bytes);
@@ -290,7 +290,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
     return refuse(cudaErrorInvalidValue,
                   "out of bounds: fill of " + std::to_string(bytes) + " bytes");
   Request request{"fill", [to, value, bytes] {
-                    HostMemoryOpen open;
+                    openMemory();
                     accessRange(to, bytes, true);
                     std::memset(to, value, bytes);
                     if (arena().holds(to))

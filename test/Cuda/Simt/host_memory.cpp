@@ -45,7 +45,9 @@ struct Watch {
   std::map<uintptr_t, Page> pages;
   std::map<uintptr_t, bool> touched; ///< pages by the running kernel: whether written
   std::map<char *, size_t> registered;
-  int open = 0;
+  /// Memory is opened by the first of several operations that run, and closed when the host goes
+  /// on.
+  bool isOpen = false;
   bool isDeviceOpen = true; ///< to the host
   struct sigaction oldFault = {};
 };
@@ -74,7 +76,7 @@ void protect() {
   };
   for (auto at = all.pages.begin(); at != all.pages.end();) {
     Page &page = at->second;
-    const int wanted = all.open ? PROT_READ | PROT_WRITE : wantedProtection(page);
+    const int wanted = all.isOpen ? PROT_READ | PROT_WRITE : wantedProtection(page);
     if (page.protection != wanted) {
       if (at->first != to || wanted != current) {
         flush();
@@ -298,17 +300,23 @@ void closeDeviceMemory() {
   watch().isDeviceOpen = false;
 }
 
-HostMemoryOpen::HostMemoryOpen(bool opensDevices) {
+void closeMemory() {
+  closeDeviceMemory();
+  if (!watch().isOpen)
+    return;
+  watch().isOpen = false;
+  protect();
+}
+
+void openMemory(bool opensDevices) {
   if (opensDevices && !watch().isDeviceOpen) {
     protectDevices(PROT_READ | PROT_WRITE);
     watch().isDeviceOpen = true;
   }
-  if (watch().open++ == 0)
+  if (!watch().isOpen) {
+    watch().isOpen = true;
     protect();
-}
-HostMemoryOpen::~HostMemoryOpen() {
-  if (--watch().open == 0)
-    protect();
+  }
 }
 
 void noteHostPage(const void *memory, size_t bytes, bool isWrite) {

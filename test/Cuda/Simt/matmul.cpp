@@ -219,7 +219,7 @@ void runBatch(const Matmul &product, int64_t batch, float alpha, float beta) {
 } // namespace
 
 void runMatmul(const Matmul &product) {
-  HostMemoryOpen open;
+  openMemory();
   auto scalar = [](const void *at, float value) {
     if (!at)
       return value;

@@ -56,7 +56,7 @@ std::vector<char> receivedBy(const Part &part, const Meeting &meeting, int rank)
 
 void runGroup(Group &group) {
   const int rank = group.comm->rank, ranks = group.comm->clique->ranks;
-  HostMemoryOpen open;
+  openMemory();
   if (!group.comm->isAborted) {
     for (const PartPointer &part : group.parts)
       if (part->from) {
@@ -82,7 +82,7 @@ void runGroup(Group &group) {
 
 /// The calls of a group between processes, which the operation makes itself.
 void runBetweenProcesses(Group &group) {
-  HostMemoryOpen open;
+  openMemory();
   std::vector<Transfer> transfers;
   for (const PartPointer &part : group.parts) {
     const bool isSend = part->call == Call::send;

@@ -126,7 +126,7 @@ public:
   }
   void unlock() {
     if (depth == 1)
-      closeDeviceMemory();
+      closeMemory();
     if (--depth == 0)
       mutex.unlock();
   }
@@ -154,6 +154,7 @@ thread_local int EngineMutex::depth = 0;
 constexpr auto kPatience = std::chrono::seconds(60);
 
 bool EngineMutex::waitUntil(const std::function<bool()> &isDone) {
+  closeMemory();
   const int before = std::exchange(depth, 0);
   std::unique_lock<std::mutex> held(mutex, std::adopt_lock);
   const bool result = changed.wait_for(held, kPatience, isDone);
@@ -167,7 +168,7 @@ bool EngineMutex::wait() {
     waiting = 0;
     return false;
   }
-  closeDeviceMemory();
+  closeMemory();
   const int before = std::exchange(depth, 0);
   const uint64_t seen = generation;
   std::unique_lock<std::mutex> held(mutex, std::adopt_lock);

@@ -184,15 +184,13 @@ void watchHost(const OperationInfo &user, const std::vector<HostRange> &ranges);
 void unwatchKnown();
 /// The host may touch everything (after an error).
 void unwatchAll();
-/// The host goes on: memory of devices is closed to it. (Its instrumented code is checked at each
-/// access; this finds the rest.)
+/// An operation runs: pinned memory is open to it, and memory of devices.
+void openMemory(bool opensDevices = true);
+/// The host goes on: both are closed to it. (Its instrumented code is checked at each access; this
+/// finds the rest.)
+void closeMemory();
+/// A callback runs, whose use of pinned memory is not watched.
 void closeDeviceMemory();
-/// While an operation runs, what it touches is open to it, memory of devices until the host goes
-/// on.
-struct HostMemoryOpen {
-  explicit HostMemoryOpen(bool opensDevices = true);
-  ~HostMemoryOpen();
-};
 /// Pages of pinned memory that the running kernel has touched: called for each access.
 void noteHostPage(const void *memory, size_t bytes, bool isWrite);
 void watchTouchedPages(const Operation &operation);

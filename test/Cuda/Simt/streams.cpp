@@ -223,7 +223,7 @@ cudaError_t enqueueLaunch(Launch launch, const void *kernel, cudaStream_t stream
       launch.argumentBytes / sizeof(std::max_align_t) + 1);
   std::memcpy(arguments->data(), launch.arguments, launch.argumentBytes);
   Request request{"kernel", [launch, arguments]() mutable {
-                    HostMemoryOpen open;
+                    openMemory();
                     launch.arguments = arguments->data();
                     runLaunch(launch, machine.operation->options);
                   }};
@@ -387,7 +387,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
   Lock lock;
   return enqueue(stream, {"host function", [function, data] {
-                            HostMemoryOpen open(false);
+                            openMemory(false);
                             closeDeviceMemory();
                             inCallback = true;
                             function(data);

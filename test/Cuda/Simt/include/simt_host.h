@@ -27,13 +27,13 @@ namespace simt {
 template <size_t I, class T> struct Argument {
   T value;
 };
-template <class Indices, class... P> struct Call;
+template <class Indices, class... P> struct KernelCall;
 template <size_t... I, class... P>
-struct Call<std::index_sequence<I...>, P...> : Argument<I, std::remove_cvref_t<P>>... {
+struct KernelCall<std::index_sequence<I...>, P...> : Argument<I, std::remove_cvref_t<P>>... {
   void (*kernel)(P...);
 
   static void run(void *memory) {
-    auto &call = *static_cast<Call *>(memory);
+    auto &call = *static_cast<KernelCall *>(memory);
     call.kernel(static_cast<Argument<I, std::remove_cvref_t<P>> &>(call).value...);
   }
 };
@@ -47,7 +47,7 @@ template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
                                A &&...arguments) {
   static_assert((std::is_trivially_copyable_v<std::remove_cvref_t<P>> && ...));
-  using Call = simt::Call<std::index_sequence_for<P...>, P...>;
+  using Call = simt::KernelCall<std::index_sequence_for<P...>, P...>;
   Call call{{simt::converted<std::remove_cvref_t<P>>(static_cast<A &&>(arguments))}..., kernel};
   simt::Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes, 0, Call::run,
                       &call,           sizeof(Call)};
