@@ -12,6 +12,7 @@ from pathlib import Path
 
 ATTENTION = "include/genrec_rt/kernels/cuda/attention/"
 FORWARD, BACKWARD = ATTENTION + "hopper_forward.h", ATTENTION + "hopper_backward.h"
+TILE_LIST, CALLS = ATTENTION + "tile_list.h", ATTENTION + "attention.h"
 MMA_FORWARD, MMA_BACKWARD = ATTENTION + "mma_forward.h", ATTENTION + "mma_backward.h"
 PLAIN, BIAS = ATTENTION + "plain.h", ATTENTION + "bias_gradient.h"
 SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
@@ -31,6 +32,8 @@ NCCL_COMM = "comm_nccl/nccl_comm.cu"
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
+WIDE_TESTS = "AttentionHopper.StagesAreUsedAgainByWideHeads"
+LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
 PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
 ORDER_TESTS = "BlockScan.*:StableOrder.*"
@@ -79,47 +82,86 @@ def ranks(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect
     return Defect(name, file, SESSION_RANK_TESTS, old, new, nth)
 
 
-EMPTY = "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"
-RELEASE = "if (laneOf() == 0)\n      arrive(&shared.empty[stage]);"
+LET_GO = "release(&shared.keys[keys.stage].empty);"
+SCORES = f"waitForProducts<1>();\n    keepInRegisters(scores);\n    {LET_GO}"
+OUT = "waitForProducts<0>();\n  keepInRegisters(out);\n  release(&shared.values[values.stageBefore()].empty);"
+COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);"
+PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);"
 
 DEFECTS = [
     # Rings of tiles, forward.
-    hopper("the producer does not wait for an empty stage", FORWARD, EMPTY),
-    hopper("queries are not waited for", FORWARD, "waitForPhase(&shared.queriesFull, 0);"),
-    hopper("the first keys are not waited for", FORWARD, "waitForPhase(&shared.keysFull[0], 0);"),
-    hopper("later keys are not waited for", FORWARD, "waitForPhase(&shared.keysFull[ring.stage], ring.parity);"),
-    hopper("values are not waited for", FORWARD, "waitForPhase(&shared.valuesFull[stage], parity);"),
-    hopper("the last values are not waited for", FORWARD, "waitForPhase(&shared.valuesFull[ring.stage], ring.parity);"),
-    hopper(
-        "a stage is released before its values are read", FORWARD, "waitForProducts<0>();",
-        "if (laneOf() == 0)\n      arrive(&shared.empty[stage]);\n    waitForProducts<0>();", 2,
-    ),
-    hopper("a stage is never released", FORWARD, RELEASE, ";"),
-    hopper("no __syncwarp before the release, forward", FORWARD, "__syncwarp();", nth=2),
-    hopper("scores are read while products run", FORWARD, "waitForProducts<1>();"),
+    hopper("keys are copied over those that are read", FORWARD, "waitForPhase(&keys.empty, keyRing.parity ^ 1);"),
+    hopper("values are copied over those that are read", FORWARD, "waitForPhase(&values.empty, valueRing.parity ^ 1);"),
+    hopper("queries are copied over those that are read", FORWARD, "waitForPhase(&shared.queries.empty, parity ^ 1);"),
+    hopper("biases are written over those that are read", FORWARD, "waitForPhase(&shared.terms[ring.stage].empty, ring.parity ^ 1);"),
+    hopper("a tile of the list is written over one that is read", FORWARD,
+           "waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);"),
+    hopper("a tile of the list is read before it is there", FORWARD, "waitForPhase(&shared.unit[units.stage].full, units.parity);"),
+    hopper("queries are not waited for", FORWARD, "waitForPhase(&shared.queries.full, state.parity);"),
+    hopper("the first keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=1),
+    hopper("later keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=2),
+    hopper("values are not waited for", FORWARD, "waitForPhase(&shared.values[values.stage].full, values.parity);"),
+    hopper("biases are not waited for", FORWARD, "waitForPhase(&shared.terms[keys.stage].full, keys.parity);"),
+    hopper("keys are let go before their scores are there", FORWARD, SCORES,
+           f"{LET_GO} waitForProducts<1>(); keepInRegisters(scores);"),
+    hopper("scores are read while products run", FORWARD, SCORES, f"keepInRegisters(scores); {LET_GO}"),
+    hopper("values are let go while they are multiplied", FORWARD, "waitForProducts<1>();", nth=1),
+    hopper("the last values are let go while they are multiplied", FORWARD, OUT,
+           "release(&shared.values[values.stageBefore()].empty); waitForProducts<0>(); keepInRegisters(out);"),
+    hopper("the last products are not awaited", FORWARD, OUT,
+           "keepInRegisters(out); release(&shared.values[values.stageBefore()].empty);"),
+    hopper("keys are never let go", FORWARD, LET_GO, nth=1),
+    hopper("values are never let go", FORWARD, "release(&shared.values[values.stageBefore()].empty, hasLast);"),
+    hopper("values that nobody has read are let go", FORWARD, "release(&shared.values[values.stageBefore()].empty, hasLast);",
+           "release(&shared.values[values.stageBefore()].empty);"),
+    hopper("queries are never let go", FORWARD, "release(&shared.queries.empty);"),
+    hopper("no __syncwarp before a release", FORWARD, "__syncwarp();"),
     hopper("the first scores are not awaited", FORWARD, "waitForProducts<0>();", nth=1),
-    hopper("the last products are not awaited", FORWARD, "waitForProducts<0>();", nth=3),
     hopper("no fence before products", FORWARD, "startProducts();", nth=2),
     hopper("a group of products is not closed", FORWARD, "commitProducts();", nth=2),
     hopper("copies do not see that barriers were initialised", FORWARD, "fenceBarrierInit();"),
     hopper("threads go on before barriers are initialised", FORWARD, "__syncthreads();"),
-    hopper("too few arrivals are expected", FORWARD, "initBarrier(&shared.empty[s], kConsumers * 4);",
-           "initBarrier(&shared.empty[s], kConsumers);"),
-    hopper("half of the bytes are expected", FORWARD, "arriveExpecting(&shared.valuesFull[stage], Shape::ValueTile::kBytes);",
-           "arriveExpecting(&shared.valuesFull[stage], Shape::ValueTile::kBytes / 2);"),
+    hopper("too few arrivals are expected", FORWARD, "init(shared.keys[s], 1, kConsumerWarps);", "init(shared.keys[s], 1, kConsumers);"),
+    hopper("half of the bytes are expected", FORWARD, "arriveExpecting(&values.full, Shape::ValueTile::kBytes);",
+           "arriveExpecting(&values.full, Shape::ValueTile::kBytes / 2);"),
+    # Turns of the warpgroups.
+    hopper("nobody has the first turn", FORWARD, "pass();", nth=1),
+    hopper("a warpgroup passes the turn to itself", FORWARD, "namedBarrierArrive(kFirstTurn + 1 - group, 2 * kWarpgroup);",
+           "namedBarrierArrive(kFirstTurn + group, 2 * kWarpgroup);"),
+    hopper("a warpgroup awaits the turn of the other", FORWARD, "namedBarrierSync(kFirstTurn + group, 2 * kWarpgroup);",
+           "namedBarrierSync(kFirstTurn + 1 - group, 2 * kWarpgroup);"),
+    hopper("the turn is passed in the first tile only", FORWARD, "state.turns.pass();", nth=2),
+    # The list of tiles.
+    Defect("a tile is taken twice", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "atomicAdd(list.taken, 1) / 2"),
+    Defect("a tile is taken by nobody", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "atomicAdd(list.taken, 1) * 2"),
+    Defect("tiles are taken without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "(*list.taken)++"),
+    Defect("tiles are counted without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.counts + bin, 1);", "++list.counts[bin];"),
+    Defect("begins of bins are read too early", TILE_LIST, LIST_TESTS, "__syncthreads(); // every", "; // every"),
+    Defect("tiles are placed before they are counted", CALLS, LIST_TESTS, f"{COUNT}\n  {PLACE}", f"{PLACE} {COUNT}"),
+    Defect("the list is read before it is written", CALLS, LIST_TESTS, "makeTileList<C, Over::keys, kRows, kColumns>(args, layout.list, stream);"),
     # Backward.
-    hopper("the producer does not wait for an empty stage, backward", BACKWARD, EMPTY),
+    hopper("tiles are copied over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"),
+    hopper("terms are written over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[ring.stage], ring.parity ^ 1);"),
     hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keysFull, 0);"),
-    hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queriesFull[stage], ring.parity);"),
-    Defect("no __syncwarp before the release, backward", BACKWARD, "AttentionHopper.StagesAreUsedAgainByWideHeads", "__syncwarp();"),
+    hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queriesFull[ring.stage], ring.parity);"),
+    hopper("a stage is let go before it is read, backward", BACKWARD,
+           "consumer.add(ring.stage, column);\n    release(&shared.empty[ring.stage]);",
+           "release(&shared.empty[ring.stage]); consumer.add(ring.stage, column);"),
+    hopper("scores are not awaited, backward", BACKWARD, "waitForProducts<1>();", nth=1),
+    hopper("dOut . v is not awaited", BACKWARD, "waitForProducts<Shape::kValues ? 1 : 0>();"),
+    hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<1>();", nth=2),
+    hopper("the last products are not awaited, backward", BACKWARD, "waitForProducts<0>();\n    keepInRegisters(dV);\n    keepInRegisters(dK);"),
     hopper("gradients are multiplied before all are written", BACKWARD, "syncConsumers(kGradientsWritten);"),
-    hopper("gradients are overwritten while they are read", BACKWARD, "syncConsumers(kGradientsRead);"),
-    hopper("gradients are written without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=1),
-    hopper("dQ is staged without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=2),
-    hopper("dQ is staged while the last one leaves", BACKWARD, "waitForBulkReads();"),
+    hopper("gradients of all tiles have one buffer", BACKWARD, "buffer ^= 1;"),
+    Defect("gradients are overwritten while they are read", BACKWARD, WIDE_TESTS, "syncConsumers(kGradientsRead);"),
+    hopper("gradients are written without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=2),
+    hopper("dQ is staged without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=1),
+    hopper("dQ is staged while the last part leaves", BACKWARD, "waitForBulkReads(); // the last", "; // the last"),
+    hopper("dQ is staged while lane 0 waits for the last part", BACKWARD, "__syncwarp();", nth=1),
+    hopper("dQ is sent before all lanes have staged it", BACKWARD, "__syncwarp();", nth=2),
+    Defect("a stage is let go while dQ is sent from it", BACKWARD, WIDE_TESTS, "waitForBulkReads(); // before", "; // before"),
     hopper("the end does not wait for reductions", BACKWARD, "waitForBulk();"),
     hopper("reductions are not committed", BACKWARD, "commitBulk();"),
-    hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<0>();", nth=1),
     hopper("a warp's histogram is cleared without __syncwarp", BIAS, "__syncwarp();", nth=1),
     hopper("lanes add to a histogram without __syncwarp", BIAS, "__syncwarp();", nth=2),
     # mma.sync.

@@ -8,8 +8,8 @@
 // a time.
 //
 // Weights are computed from the scores while dOut . v runs, dQ is rounded and sent while dK's
-// product runs. The warpgroups meet once per tile, when the gradients of its scores are written: the
-// next tile's go to another buffer, where there is room for one.
+// product runs. The warpgroups meet once per tile, when the gradients of its scores are written:
+// the next tile's go to another buffer, where there is room for one.
 //
 // What hopper_forward.h says of rows behind the end of a list holds here as well.
 //
@@ -125,8 +125,7 @@ __device__ __forceinline__ void storeGradients(const LeftOperand<N> &gradients,
 
 /// A square of 64 queries by 64 columns of dQ of a tile; the warpgroups take turns at them.
 template <class Shape> struct QuerySquare {
-  static constexpr int kGroups = Shape::kColumns / 64,
-                       kSquares = kGroups * Shape::KeyTile::kPanels;
+  static constexpr int kGroups = Shape::kColumns / 64, kSquares = kGroups * Shape::KeyTile::kPanels;
   int number;
 
   __device__ explicit QuerySquare(int turn) : number(turn + warpOf() / 4 - 1) {}
@@ -161,8 +160,8 @@ sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
       const QueryQuanta low = queryQuanta(dQ.d[n][2 * h], scale[h]),
                         high = queryQuanta(dQ.d[n][2 * h + 1], scale[h]);
       finite[h] = finite[h] && low.finite && high.finite;
-      *reinterpret_cast<int2 *>(
-          staged + at * kPanelColumns + columnInPanel(first + at, 8 * n + fragmentColumn())) = {
+      *reinterpret_cast<int2 *>(staged + at * kPanelColumns +
+                                columnInPanel(first + at, 8 * n + fragmentColumn())) = {
           low.quanta, high.quanta};
     }
   for (int h = 0; h < 2; ++h)
@@ -173,8 +172,8 @@ sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
   __syncwarp();
   if (laneOf() == 0 && inside > 0)
     reduceBulk(space.querySums +
-                   querySumAt<C>(terms.args, terms.head, first, kPanelColumns * square.panel()) / 64 *
-                       64,
+                   querySumAt<C>(terms.args, terms.head, first, kPanelColumns * square.panel()) /
+                       64 * 64,
                staged, (inside < 16 ? inside : 16) * kPanelColumns * 4);
   commitBulk();
 }
@@ -365,9 +364,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     if (warp == 1)
       fillBackward<C, Shape>(shared, unit, terms, space);
   };
-  takeRoles(produce, [&] {
-    consumeBackward<C, Shape>(shared, gradients, space, unit, terms, pairBits);
-  });
+  takeRoles(produce,
+            [&] { consumeBackward<C, Shape>(shared, gradients, space, unit, terms, pairBits); });
 #endif
 }
 

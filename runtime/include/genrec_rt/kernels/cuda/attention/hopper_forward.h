@@ -233,7 +233,6 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
   SoftmaxRows softmax;
   float rescale[2] = {1, 1};
   auto weigh = [&](int column) {
-    release(&shared.keys[keys.stage].empty);
     if constexpr (Shape::kBiased)
       waitForPhase(&shared.terms[keys.stage].full, keys.parity);
     addBiases(scores, terms, rows, shared.tile[keys.stage], warpRow, column);
@@ -283,6 +282,7 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
   state.turns.pass();
   waitForProducts<0>();
   keepInRegisters(scores);
+  release(&shared.keys[keys.stage].empty);
   weigh(column);
   for (column = tiles.after(column); tiles.has(column); column = tiles.after(column)) {
     waitForPhase(&shared.keys[keys.stage].full, keys.parity);
@@ -293,6 +293,7 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
     state.turns.pass();
     waitForProducts<1>();
     keepInRegisters(scores);
+    release(&shared.keys[keys.stage].empty);
     weigh(column);
   }
   release(&shared.queries.empty);

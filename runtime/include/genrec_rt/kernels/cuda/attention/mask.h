@@ -1,7 +1,7 @@
 //===- mask.h - Which query sees which key, pair by pair and by tile -*- C++ -*-===//
 //
-// kernels/shared/attention_args.h defines the mask. Kernels work on tiles: `anySeen` says which to skip
-// and `allSeen` which need no mask. Both err on the safe side only.
+// kernels/shared/attention_args.h defines the mask. Kernels work on tiles: `anySeen` says which to
+// skip and `allSeen` which need no mask. Both err on the safe side only.
 //
 //===----------------------------------------------------------------------===//
 

@@ -23,9 +23,8 @@ namespace genrec::rt::cuda {
 constexpr int64_t kPartBytes = 32 << 20;
 /// Of these, bytes per row and head: k and v in forward, q, dOut and the sums of dQ in backward.
 template <class C, Over What>
-constexpr int64_t kSharedRowBytes = 2 * (C::Qk + C::V) +
-                                    (What == Over::queries ? 4 * kQueryPanels<C> * kPanelColumns
-                                                           : 0);
+constexpr int64_t kSharedRowBytes =
+    2 * (C::Qk + C::V) + (What == Over::queries ? 4 * kQueryPanels<C> * kPanelColumns : 0);
 
 constexpr int kListThreads = 256;
 /// Tiles are sorted by part (longer parts where there would be more) and by length in so many
@@ -49,8 +48,8 @@ template <class C, Over What, int Columns, class Unit>
 __device__ int tileBin(const AttentionArgs<typename C::Element> &args, const Unit &unit,
                        int64_t rowsOfLists) {
   const int64_t all = rowsOfLists * args.heads;
-  const int64_t end = (unit.first - args.offsets[0]) * args.heads +
-                      int64_t(unit.head + 1) * unit.mask.length;
+  const int64_t end =
+      (unit.first - args.offsets[0]) * args.heads + int64_t(unit.head + 1) * unit.mask.length;
   constexpr int64_t kPartRows = kPartBytes / kSharedRowBytes<C, What>;
   const int64_t least = all / kParts + 1;
   const int64_t fromEnd = (all - end) / (kPartRows > least ? kPartRows : least);
@@ -80,7 +79,8 @@ __device__ void forTiles(const AttentionArgs<typename C::Element> &args, Body bo
 template <class C, Over What, int Rows, int Columns>
 __global__ void __launch_bounds__(kListThreads)
     attentionCountTiles(AttentionArgs<typename C::Element> args, TileList list) {
-  forTiles<C, What, Rows, Columns>(args, [&](const auto &, int bin) { atomicAdd(list.counts + bin, 1); });
+  forTiles<C, What, Rows, Columns>(args,
+                                   [&](const auto &, int bin) { atomicAdd(list.counts + bin, 1); });
 }
 
 /// Writes the list; after attentionCountTiles.

@@ -75,8 +75,7 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
       const int away = RowsAreQueries ? columnBegin - rowBegin : rowBegin - columnBegin;
 #pragma unroll 1
       for (int x = lane; x < kBand; x += kWarp)
-        band[x] =
-            kScoreFactor<C> * args.positionBias[positionBucket(args, x - kOrigin + away)];
+        band[x] = kScoreFactor<C> * args.positionBias[positionBucket(args, x - kOrigin + away)];
     }
     if constexpr (C::TimeBias) {
       int64_t least = INT64_MAX, most = INT64_MIN;
@@ -175,7 +174,8 @@ __device__ inline int bucketSteps(const RowBuckets (&buckets)[2]) {
   return __reduce_max_sync(kAllLanes, span > other ? span : other);
 }
 
-/// scores = (scores * scale + biases) * kScoreFactor. `rowInTile` is the warp's first row in the tile.
+/// scores = (scores * scale + biases) * kScoreFactor. `rowInTile` is the warp's first row in the
+/// tile.
 template <int N, class C, bool RowsAreQueries, class Tile>
 __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<C> &terms,
                                           const LaneRows<C, RowsAreQueries> &rows, const Tile &tile,
@@ -221,9 +221,9 @@ __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<
         const int b = buckets[h].high - step;
         const bool active = b > buckets[h].low;
         cut[h] = active ? rows.cutOf(terms, h, b) : rows.kReachedByAll;
-        change[h] = active ? kScoreFactor<C> * (__ldg(args.timeBias + b - 1) -
-                                                __ldg(args.timeBias + b))
-                           : 0.0f;
+        change[h] =
+            active ? kScoreFactor<C> * (__ldg(args.timeBias + b - 1) - __ldg(args.timeBias + b))
+                   : 0.0f;
       }
 #pragma unroll
       for (int n = 0; n < N / 8; ++n)

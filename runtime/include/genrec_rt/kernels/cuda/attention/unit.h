@@ -44,12 +44,12 @@ template <class C, int Tile> struct AttentionUnit {
   __device__ RowRange range() const { return {begin, begin + rows()}; }
 
 private:
-  /// Of a list that does not exist no bounds are read.
+  /// A list that does not exist has no rows.
   __device__ AttentionUnit(const AttentionArgs<typename C::Element> &args, int64_t list, int head,
                            int tile, int tiles, bool lastFirst, bool exists)
-      : list(list), first(exists ? args.offsets[list] : 0), head(head),
+      : list(list), first(args.offsets[exists ? list : 0]), head(head),
         begin((lastFirst ? tiles - 1 - tile : tile) * Tile),
-        mask(exists ? static_cast<int>(args.offsets[list + 1] - first) : 0,
+        mask(static_cast<int>(args.offsets[exists ? list + 1 : 0] - first),
              clipped(args.contextual),
              C::Masked && args.targets && exists ? clipped(args.targets[list]) : 0,
              clipped(args.window)) {}

@@ -41,8 +41,8 @@ __device__ __forceinline__ void dropWeights(Fragment<N> &weights,
         weights.d[n][i] = 0;
 }
 
-/// Scores (times kScoreFactor) become weights, up to the factor at the end; what `out` holds already is
-/// to be multiplied by `rescale`.
+/// Scores (times kScoreFactor) become weights, up to the factor at the end; what `out` holds
+/// already is to be multiplied by `rescale`.
 template <class C, int N>
 __device__ __forceinline__ void forwardWeights(Fragment<N> &scores, SoftmaxRows &softmax,
                                                float (&rescale)[2]) {
