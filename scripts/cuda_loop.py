@@ -4,8 +4,8 @@ Usage: cuobjdump -sass <object> | python scripts/cuda_loop.py <pattern in the ke
 
 The loop is the shortest way from a product of a warpgroup (HGMMA) back to it: it leaves out what only some tiles take
 (masks on the diagonal, steps between time buckets, tries of a wait that has to wait). Printed is, for every kernel of
-that name, how many instructions of each kind a warp executes there, and in which order products, waits for them and special
-functions come. The exit status is 1 where no kernel has a loop.
+that name, in which order products, waits for them and special functions come, and how many instructions of each kind
+a warp executes. The exit status is 1 where no kernel has a loop.
 """
 
 import re

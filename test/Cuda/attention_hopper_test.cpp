@@ -45,6 +45,11 @@ TEST(AttentionHopper, StagesAreUsedAgainByWideHeads) {
   checkAttention<Config<kCausal + kPositionBias, ScoreKind::silu, 256, 256>, kHopper>(1, {200}, 10);
 }
 
+/// More tiles of queries than blocks.
+TEST(AttentionHopper, BlocksTakeSeveralTilesOfWideHeads) {
+  checkAttention<Config<kCausal, ScoreKind::silu, 256, 256>, kHopper>(6, {66}, 11);
+}
+
 /// All that a run writes, as bits.
 template <class C> std::vector<std::vector<float>> resultsOf(DeviceRun<C, kHopper> &run) {
   std::vector<std::vector<float>> results;

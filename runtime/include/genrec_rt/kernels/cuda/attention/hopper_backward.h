@@ -33,8 +33,10 @@ template <class C, BackwardPart Part> struct HopperBackward {
   using ValueTile = BulkTile<kRows, C::V>;
   using QueryTile = BulkTile<kColumns, C::Qk>;
   using OutTile = BulkTile<kColumns, C::V>;
-  /// Of gradients of scores: where there are two, nobody waits until one is read.
+  /// Of gradients of scores: where there are two, one is written while the other is read. Where
+  /// there is one stage of queries, both warpgroups let it go before the next gradients come.
   static constexpr int kGradientTiles = kWidest <= 128 ? 2 : 1;
+  static_assert(!kKeys || kGradientTiles == 2 || kStages == 1);
   /// Integers of dQ that a warp sends at a time. Where heads are widest they lie where dOut was,
   /// which nobody reads any more then.
   static constexpr int kSent = 16 * kPanelColumns;
@@ -290,8 +292,6 @@ private:
     }
     if constexpr (Shape::kGradientTiles > 1)
       buffer ^= 1;
-    else
-      syncConsumers(kGradientsRead);
     if constexpr (Shape::kSentFromOut)
       waitForBulkReads(); // before the stage is let go
   }
