@@ -93,7 +93,7 @@ DEFECTS = [
     hopper("keys are copied over those that are read", FORWARD, "waitForPhase(&keys.empty, keyRing.parity ^ 1);"),
     hopper("values are copied over those that are read", FORWARD, "waitForPhase(&values.empty, valueRing.parity ^ 1);"),
     hopper("queries are copied over those that are read", FORWARD, "waitForPhase(&shared.queries.empty, parity ^ 1);"),
-    hopper("biases are written over those that are read", FORWARD, "waitForPhase(&shared.terms[ring.stage].empty, ring.parity ^ 1);"),
+    hopper("biases are written over those that are read", FORWARD, "waitForPhase(&shared.terms[stage].empty, ring.parity ^ 1);"),
     hopper("a tile of the list is read before it is there", FORWARD, "waitForPhase(&shared.unitFull[units.stage], units.parity);"),
     hopper("queries are not waited for", FORWARD, "waitForPhase(&shared.queries.full, state.parity);"),
     hopper("the first keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=1),
@@ -139,7 +139,7 @@ DEFECTS = [
     Defect("the list is read before it is written", CALLS, LIST_TESTS, "makeTileList<C, Over::keys, kRows, kColumns>(args, layout.list, stream);"),
     # Backward.
     hopper("tiles are copied over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"),
-    hopper("terms are written over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[ring.stage], ring.parity ^ 1);"),
+    hopper("terms are written over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);", nth=2),
     hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keysFull, 0);"),
     hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queriesFull[ring.stage], ring.parity);"),
     hopper("a stage is let go before it is read, backward", BACKWARD,

@@ -1,7 +1,7 @@
 //===- hopper_backward.h - Attention with TMA and wgmma, backward ---*- C++ -*-===//
 //
 // A block has 128 keys, each of two warpgroups 64 of them; one warp copies tiles of
-// queries and of output gradients, another writes what they bring along. As in mma_backward.h
+// queries and of output gradients, two write what they bring along. As in mma_backward.h
 // scores have keys as rows, so that weights and their gradients are left operands in registers;
 // for dQ the gradients of scores of both warpgroups pass through shared memory. Parts of dQ, in
 // fixed point, are added to device memory by bulk reductions, 16 rows by 64 columns of a warp at
@@ -55,6 +55,7 @@ template <class C, BackwardPart Part> struct HopperBackward {
     alignas(128) int sent[kKeys && !kSentFromOut ? kConsumers * 4 * kSent : 4];
     TileTerms<C, false, kRows, kColumns> tile[kStages];
     TimeBuckets buckets;
+    BiasQuantum quantum; ///< here, as registers are scarce
     WarpHistogram histograms[C::TimeBias && kKeys ? kConsumers * 4 : 1];
     Barrier keysFull, queriesFull[kStages], empty[kStages];
 
@@ -98,18 +99,20 @@ __device__ __forceinline__ void produceBackward(Shared &shared, const HopperBack
   }
 }
 
-/// Writes what tiles of queries bring along; called by one warp.
+/// Writes what tiles of queries bring along, those of one stage; called by one warp.
 template <class C, class Shape, class Shared, class Unit>
 __device__ __forceinline__ void fillBackward(Shared &shared, const Unit &unit,
-                                             const BlockTerms<C> &terms,
-                                             const BackwardSpace &space) {
+                                             const BlockTerms<C> &terms, const BackwardSpace &space,
+                                             int stage) {
   const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
   Ring<Shape::kStages> ring;
   for (int column = tiles.first(); tiles.has(column);
        column = tiles.after(column), ring.advance()) {
-    waitForPhase(&shared.empty[ring.stage], ring.parity ^ 1);
-    shared.tile[ring.stage].fill(terms, space, unit.begin, column);
-    arrive(&shared.queriesFull[ring.stage]);
+    if (ring.stage != stage)
+      continue;
+    waitForPhase(&shared.empty[stage], ring.parity ^ 1);
+    shared.tile[stage].fill(terms, space, unit.begin, column);
+    arrive(&shared.queriesFull[stage]);
   }
 }
 
@@ -188,7 +191,6 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   const BlockTerms<C> &terms;
   int warp = warpOf() - 4, groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin;
   LaneRows<C, false> rows;
-  BiasQuantum quantum;
   float factor;
   WarpHistogram &histogram;
   int buffer = 0; ///< of gradients
@@ -196,9 +198,9 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   Fragment<Shape::kValues ? Shape::ValueTile::kPadded : 8> dV;
 
   __device__ __forceinline__ BackwardConsumer(Shared &shared, const BackwardSpace &space,
-                                              const BlockTerms<C> &terms, int begin, int pairBits)
+                                              const BlockTerms<C> &terms, int begin)
       : shared(shared), space(space), terms(terms), warpBegin(begin + warpRow),
-        rows(terms, warpBegin), quantum(space.greatest, pairBits), factor(gradientFactor(terms)),
+        rows(terms, warpBegin), factor(gradientFactor(terms)),
         histogram(shared.histograms[C::TimeBias && Shape::kKeys ? warp : 0]) {
     if constexpr (C::TimeBias && Shape::kKeys)
       histogram.clear();
@@ -259,7 +261,8 @@ private:
       keepInRegisters(dV);
     }
     if constexpr (C::PositionBias)
-      addPositionGradients(dots, terms, warpBegin, column, factor, quantum, space.positionSums);
+      addPositionGradients(dots, terms, warpBegin, column, factor, shared.quantum,
+                           space.positionSums);
     if constexpr (C::TimeBias)
       addTimeGradients(dots, terms, rows, shared.tile[stage], factor, histogram);
     LeftOperand<kColumns> left;
@@ -305,12 +308,11 @@ private:
 };
 
 template <class C, class Shape, class Shared, class Unit>
-__device__ __forceinline__ void consumeBackward(Shared &shared,
-                                                const AttentionGradients<Bf16> &gradients,
-                                                const BackwardSpace &space, const Unit &unit,
-                                                const BlockTerms<C> &terms, int pairBits) {
+__device__ __forceinline__ void
+consumeBackward(Shared &shared, const AttentionGradients<Bf16> &gradients,
+                const BackwardSpace &space, const Unit &unit, const BlockTerms<C> &terms) {
   const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
-  BackwardConsumer<C, Shape, Shared> consumer(shared, space, terms, unit.begin, pairBits);
+  BackwardConsumer<C, Shape, Shared> consumer(shared, space, terms, unit.begin);
   Ring<Shape::kStages> ring;
   waitForPhase(&shared.keysFull, 0);
   for (int column = tiles.first(); tiles.has(column);
@@ -324,7 +326,7 @@ __device__ __forceinline__ void consumeBackward(Shared &shared,
                               consumer.factor);
   if constexpr (C::TimeBias && Shape::kKeys) {
     syncConsumers(kHistogramsWritten);
-    addHistograms<C, kConsumers * 4>(shared.histograms, terms, consumer.quantum, space.timeSums,
+    addHistograms<C, kConsumers * 4>(shared.histograms, terms, shared.quantum, space.timeSums,
                                      static_cast<int>(threadIdx.x) - kWarpgroup,
                                      kConsumers * kWarpgroup);
   }
@@ -353,6 +355,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
       initBarrier(&shared.empty[s], kConsumers * 4);
     }
     fenceBarrierInit();
+    if constexpr (Shape::kKeys && (C::PositionBias || C::TimeBias))
+      shared.quantum = BiasQuantum(space.greatest, pairBits);
   }
   if constexpr (C::TimeBias)
     shared.buckets.fill(args.ticksPerSecond, thread, kHopperThreads);
@@ -361,11 +365,10 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
   auto produce = [&](int warp) {
     if (warp == 0 && laneOf() == 0)
       produceBackward<C, Shape>(shared, maps, unit);
-    if (warp == 1)
-      fillBackward<C, Shape>(shared, unit, terms, space);
+    if (warp >= 1 && warp <= Shape::kStages)
+      fillBackward<C, Shape>(shared, unit, terms, space, warp - 1);
   };
-  takeRoles(produce,
-            [&] { consumeBackward<C, Shape>(shared, gradients, space, unit, terms, pairBits); });
+  takeRoles<C>(produce, [&] { consumeBackward<C, Shape>(shared, gradients, space, unit, terms); });
 #endif
 }
 

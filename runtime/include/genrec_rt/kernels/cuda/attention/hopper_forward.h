@@ -28,10 +28,15 @@ namespace genrec::rt::cuda {
 constexpr int kConsumers = 2;                ///< warpgroups that compute
 constexpr int kHopperKeys = 64 * kConsumers; ///< of a block of backward
 constexpr int kHopperThreads = (1 + kConsumers) * kWarpgroup;
-// Registers per thread once warpgroups have their roles. A block starts with 168 for each of its
-// threads and can only hand those around: asking for more waits for ever.
-constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
-static_assert(kProducerRegisters + kConsumers * kConsumerRegisters <= (1 + kConsumers) * 168);
+
+/// Registers per thread once warpgroups have their roles. A block starts with 168 for each of its
+/// threads and can only hand those around: asking for more waits for ever. What biases and their
+/// gradients take consumers need more than producers.
+template <class C> struct RoleRegisters {
+  static constexpr bool kBiased = C::PositionBias || C::TimeBias;
+  static constexpr int kProducer = kBiased ? 24 : 40, kConsumer = kBiased ? 240 : 232;
+  static_assert(kProducer + kConsumers * kConsumer <= (1 + kConsumers) * 168);
+};
 
 /// Where a ring of `Stages` buffers stands.
 template <int Stages> struct Ring {
@@ -161,9 +166,11 @@ __device__ __forceinline__ void forUnits(Shared &shared, Body body) {
   }
 }
 
-/// Writes the biases that tiles of keys bring; called by one warp.
+/// Writes the biases that tiles of keys bring, those of one stage; called by one warp. (One warp
+/// for all would take longer than the products: its loads wait for each other.)
 template <class C, class Shared>
-__device__ __forceinline__ void fillForward(Shared &shared, const AttentionArgs<Bf16> &args) {
+__device__ __forceinline__ void fillForward(Shared &shared, const AttentionArgs<Bf16> &args,
+                                            int stage) {
   using Shape = HopperForward<C>;
   Ring<Shape::kStages> ring;
   forUnits<C>(shared, [&](const typename Shape::Unit &unit) {
@@ -171,9 +178,11 @@ __device__ __forceinline__ void fillForward(Shared &shared, const AttentionArgs<
     const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
     for (int column = tiles.first(); tiles.has(column);
          column = tiles.after(column), ring.advance()) {
-      waitForPhase(&shared.terms[ring.stage].empty, ring.parity ^ 1);
-      shared.tile[ring.stage].fill(terms, {}, unit.begin, column);
-      arrive(&shared.terms[ring.stage].full);
+      if (ring.stage != stage)
+        continue;
+      waitForPhase(&shared.terms[stage].empty, ring.parity ^ 1);
+      shared.tile[stage].fill(terms, {}, unit.begin, column);
+      arrive(&shared.terms[stage].full);
     }
   });
 }
@@ -254,14 +263,16 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
     startRows(scores, shared.q, groupRow, shared.k[keys.stage]);
     commitProducts();
   };
-  // Multiplies the weights of the last tile, after those before it, whose values are let go.
+  // When the product of the weights before the last ones is there.
   bool hasLast = false;
-  auto startOut = [&] {
+  auto finishOut = [&] {
     keepInRegisters(out);
     release(&shared.values[values.stageBefore()].empty, hasLast);
     hasLast = true;
     if constexpr (C::Softmax)
       forFragment<kOut>([&](int n, int i, int h, int) { out.d[n][i] *= rescale[h]; });
+  };
+  auto startOut = [&] {
     weights = next;
     waitForPhase(&shared.values[values.stage].full, values.parity);
     keepInRegisters(out);
@@ -274,7 +285,8 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
   // Every row sees itself, so there is a first tile. Products are started and waited for without
   // branches between: else the assembler makes them wait for each other. Those of weights are
   // awaited only when the next scores are under way: these overwrite what weights are computed
-  // from, which keeps the assembler from putting the wait before the weights.
+  // from, which keeps the assembler from putting the wait before the weights. Softmax rescales
+  // what they are added to, which the assembler takes only while no product runs.
   int column = tiles.first();
   waitForPhase(&shared.queries.full, state.parity);
   waitForPhase(&shared.keys[keys.stage].full, keys.parity);
@@ -287,9 +299,16 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
   weigh(column);
   for (column = tiles.after(column); tiles.has(column); column = tiles.after(column)) {
     waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+    if constexpr (C::Softmax) {
+      waitForProducts<0>();
+      finishOut();
+    }
     state.turns.await();
     startScores();
-    waitForProducts<1>();
+    if constexpr (!C::Softmax) {
+      waitForProducts<1>();
+      finishOut();
+    }
     startOut();
     state.turns.pass();
     waitForProducts<1>();
@@ -299,6 +318,7 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
   }
   release(&shared.queries.empty);
   waitForProducts<0>();
+  finishOut();
   startOut();
   waitForProducts<0>();
   keepInRegisters(out);
@@ -309,13 +329,13 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
 }
 
 /// The warps of the first warpgroup produce, those of the others consume.
-template <class Produce, class Consume>
+template <class C, class Produce, class Consume>
 __device__ __forceinline__ void takeRoles(Produce produce, Consume consume) {
   if (threadIdx.x < kWarpgroup) {
-    giveRegisters<kProducerRegisters>();
+    giveRegisters<RoleRegisters<C>::kProducer>();
     produce(warpOf());
   } else {
-    takeRegisters<kConsumerRegisters>();
+    takeRegisters<RoleRegisters<C>::kConsumer>();
     consume();
   }
 }
@@ -337,8 +357,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
   auto produce = [&](int warp) {
     if (warp == 0 && laneOf() == 0)
       produceForward<C>(shared, maps, args, list);
-    if (Shape::kBiased && warp == 1)
-      fillForward<C>(shared, args);
+    if (Shape::kBiased && warp >= 1 && warp <= Shape::kStages)
+      fillForward<C>(shared, args, warp - 1);
   };
   auto consume = [&] {
     ForwardConsumer<C> state;
@@ -348,7 +368,7 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     });
     state.turns.end();
   };
-  takeRoles(produce, consume);
+  takeRoles<C>(produce, consume);
 #endif
 }
 

@@ -73,7 +73,7 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
     const int lane = laneOf(), length = terms.mask.length;
     if constexpr (C::PositionBias) {
       const int away = RowsAreQueries ? columnBegin - rowBegin : rowBegin - columnBegin;
-#pragma unroll 1
+#pragma unroll 4
       for (int x = lane; x < kBand; x += kWarp)
         band[x] = kScoreFactor<C> * args.positionBias[positionBucket(args, x - kOrigin + away)];
     }
