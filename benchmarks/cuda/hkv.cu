@@ -37,7 +37,7 @@ void measure(Report &report, const StoreCase &c, cudaStream_t stream) {
   }
   const uint64_t *batch = keysOf(arrays.of(c.known()));
   auto rate = [&](int repeats, auto body) {
-    return 1e-6 * kStoreBatch / milliseconds(stream, repeats, body);
+    return 1e-6 * kStoreBatch / coldMilliseconds(stream, repeats, body);
   };
   report.add(
       "HierarchicalKV find, pointers" + c.text(),

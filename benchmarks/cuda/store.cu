@@ -1,4 +1,4 @@
-// The store on a device: caches of 16 Mi rows as the peer has them (hkv.cu), and tables that grow.
+// The store on a device: caches of 128 Mi rows as the peer has them (hkv.cu), and tables that grow.
 //
 //   bench-cuda-store [--dry-run] [--only <group>] [<file.json>]
 
@@ -32,7 +32,7 @@ void measure(Report &report, const std::string &kind, const StoreCase &c, const 
   }
   const int64_t *batch = arrays.of(c.known());
   auto rate = [&](int repeats, auto body) {
-    return 1e-6 * kStoreBatch / milliseconds(stream, repeats, body);
+    return 1e-6 * kStoreBatch / coldMilliseconds(stream, repeats, body);
   };
   auto find = [&](cudaStream_t s) {
     store.find(onStream(s), batch, nullptr, kStoreBatch, places, nullptr);

@@ -8,6 +8,7 @@
 #include "genrec_rt/cuda/check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -18,12 +19,15 @@ constexpr int64_t kMi = 1 << 20;
 constexpr int kRepeats = 20;
 
 /// Milliseconds of `body(stream)` on the device: the median of `repeats` after two to warm up.
-template <class Body> double milliseconds(cudaStream_t stream, int repeats, Body body) {
+/// `before(stream)` is queued ahead of each and not measured.
+template <class Before, class Body>
+double milliseconds(cudaStream_t stream, int repeats, Before before, Body body) {
   cudaEvent_t begin, end;
   GENREC_CUDA_CHECK(cudaEventCreate(&begin));
   GENREC_CUDA_CHECK(cudaEventCreate(&end));
   std::vector<float> times;
   for (int i = 0; i < repeats + 2; ++i) {
+    before(stream);
     GENREC_CUDA_CHECK(cudaEventRecord(begin, stream));
     body(stream);
     GENREC_CUDA_CHECK(cudaEventRecord(end, stream));
@@ -38,6 +42,9 @@ template <class Body> double milliseconds(cudaStream_t stream, int repeats, Body
   std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2),
                    times.end());
   return times[times.size() / 2];
+}
+template <class Body> double milliseconds(cudaStream_t stream, int repeats, Body body) {
+  return milliseconds(stream, repeats, [](cudaStream_t) {}, body);
 }
 
 /// Arrays on the device, freed together.
@@ -68,12 +75,59 @@ private:
   std::vector<void *> all;
 };
 
+/// The same with nothing of the data in the second-level cache (50 MiB on an H100 and an H200):
+/// what is memory-bound is measured so, as a step's ids and rows come from memory.
+template <class Body> double coldMilliseconds(cudaStream_t stream, int repeats, Body body) {
+  constexpr int64_t kBytes = 256 * kMi;
+  Arrays arrays;
+  char *other = arrays.of<char>(kBytes);
+  return milliseconds(
+      stream, repeats,
+      [&](cudaStream_t s) { GENREC_CUDA_CHECK(cudaMemsetAsync(other, 0, kBytes, s)); }, body);
+}
+
 inline std::vector<int64_t> randomIds(int64_t count, uint64_t below, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<int64_t> ids(static_cast<size_t>(count));
   for (int64_t &id : ids)
     id = static_cast<int64_t>(random() % below);
   return ids;
+}
+
+/// Ids 0 ... limit - 1 with the probabilities log((k + 2) / (k + 1)) / log(limit + 1): a power law
+/// with exponent 1, as ids of items and users have.
+inline std::vector<int64_t> powerLawIds(int64_t count, int64_t limit, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform;
+  const double scale = std::log(static_cast<double>(limit + 1));
+  std::vector<int64_t> ids(static_cast<size_t>(count));
+  for (int64_t &id : ids)
+    id = std::min(limit - 1, static_cast<int64_t>(std::exp(uniform(random) * scale)) - 1);
+  return ids;
+}
+
+/// How many of them are distinct, on average.
+inline double distinctIds(int64_t count, int64_t limit) {
+  const double scale = std::log(static_cast<double>(limit + 1));
+  double distinct = 0;
+  for (int64_t k = 0, next; k < limit; k = next) {
+    next = std::min(limit, k + 1 + k / 64);
+    const double share = std::log(static_cast<double>(next + 1) / static_cast<double>(k + 1)) /
+                         scale / static_cast<double>(next - k);
+    distinct += static_cast<double>(next - k) *
+                -std::expm1(static_cast<double>(count) * std::log1p(-share));
+  }
+  return distinct;
+}
+
+/// The limit for which each id occurs three times on average.
+inline int64_t limitOfThree(int64_t count) {
+  int64_t low = 1, high = 64 * count;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (distinctIds(count, middle) * 3 < static_cast<double>(count) ? low : high) = middle;
+  }
+  return high;
 }
 
 /// What a program measures, in order.

@@ -35,8 +35,8 @@ struct Case {
       result.push_back(count * s / segments);
     return result;
   }
-  /// Three occurrences of an id: draws from a third of as many.
-  uint64_t idLimit() const { return static_cast<uint64_t>(count / segments / 3); }
+  /// Ids occur three times on average, few of them often and most once (powerLawIds).
+  int64_t idLimit() const { return limitOfThree(count / segments); }
 };
 constexpr Case kCases[] = {{kMi, 10}, {64 * kMi, 40}};
 
@@ -93,7 +93,8 @@ __global__ void findOwnersOf(const int64_t *distinct, const uint32_t *numbers, i
 class SortedUnique {
 public:
   explicit SortedUnique(const Case &c)
-      : count(c.count), segments(c.segments), idBits(std::bit_width(c.idLimit())),
+      : count(c.count), segments(c.segments),
+        idBits(std::bit_width(static_cast<uint64_t>(c.idLimit()))),
         keyBits(idBits + std::bit_width(static_cast<uint64_t>(c.segments))) {
     for (auto &side : keys)
       side = arrays.of<uint64_t>(count);
@@ -158,18 +159,18 @@ private:
 void segmented(Report &report, cudaStream_t stream) {
   for (const Case &c : kCases) {
     Arrays arrays;
-    const int64_t *ids = arrays.of(randomIds(c.count, c.idLimit(), 3));
+    const int64_t *ids = arrays.of(powerLawIds(c.count, c.idLimit(), 3));
     const int64_t *segments = arrays.of(c.offsets());
     int64_t *distinct = arrays.of<int64_t>(c.count), *begins = arrays.of<int64_t>(c.segments + 1);
     uint32_t *inverse = arrays.of<uint32_t>(c.count), *counts = arrays.of<uint32_t>(c.count),
              *total = arrays.of<uint32_t>(1);
     Unique unique("bench");
     SortedUnique sorted(c);
-    const double ours = milliseconds(stream, kRepeats, [&](cudaStream_t s) {
+    const double ours = coldMilliseconds(stream, kRepeats, [&](cudaStream_t s) {
       unique.run(ids, c.count, segments, c.segments, {distinct, inverse, counts, begins, total}, s);
     });
     const double theirs =
-        milliseconds(stream, kRepeats, [&](cudaStream_t s) { sorted.run(ids, s); });
+        coldMilliseconds(stream, kRepeats, [&](cudaStream_t s) { sorted.run(ids, s); });
     report.add("segment-unique, " + c.text(), 1e3 * ours, "us");
     report.add("CUB sort, " + c.text(), 1e3 * theirs, "us");
     report.add("segment-unique, " + c.text() + ", CUB sort / ours", theirs / ours, "x");
@@ -180,17 +181,17 @@ void partitioned(Report &report, cudaStream_t stream) {
   for (const Case &whole : kCases) {
     const Case c = {whole.count, 1};
     Arrays arrays;
-    const int64_t *ids = arrays.of(randomIds(c.count, c.idLimit(), 3));
+    const int64_t *ids = arrays.of(powerLawIds(c.count, c.idLimit(), 3));
     int64_t *distinct = arrays.of<int64_t>(c.count), *begins = arrays.of<int64_t>(65);
     uint32_t *inverse = arrays.of<uint32_t>(c.count), *total = arrays.of<uint32_t>(1);
     Unique unique("bench");
     SortedUnique sorted(c);
     for (uint32_t owners : {8u, 64u}) {
-      const double ours = milliseconds(stream, kRepeats, [&](cudaStream_t s) {
+      const double ours = coldMilliseconds(stream, kRepeats, [&](cudaStream_t s) {
         unique.runByOwner(ids, c.count, owners, {distinct, inverse, nullptr, nullptr, total},
                           begins, s);
       });
-      const double theirs = milliseconds(stream, kRepeats, [&](cudaStream_t s) {
+      const double theirs = coldMilliseconds(stream, kRepeats, [&](cudaStream_t s) {
         sorted.run(ids, s);
         sorted.partition(owners, s);
       });
@@ -207,7 +208,7 @@ void partitioned(Report &report, cudaStream_t stream) {
 void giant(Report &report, cudaStream_t stream) {
   Arrays arrays;
   constexpr int64_t kCount = 4 * kMi;
-  std::vector<int64_t> values = randomIds(kCount, kCount / 3, 3), whole = {0, kCount};
+  std::vector<int64_t> values = powerLawIds(kCount, limitOfThree(kCount), 3), whole = {0, kCount};
   for (size_t i = 0; i < values.size(); i += 2)
     values[i] = 7;
   const int64_t *ids = arrays.of(values), *segments = arrays.of(whole);
@@ -216,11 +217,11 @@ void giant(Report &report, cudaStream_t stream) {
            *total = arrays.of<uint32_t>(1);
   Unique unique("bench");
   report.add("segment-unique, 4 Mi ids, half of them equal",
-             1e3 * milliseconds(stream, kRepeats,
-                                [&](cudaStream_t s) {
-                                  unique.run(ids, kCount, segments, 1,
-                                             {distinct, inverse, counts, begins, total}, s);
-                                }),
+             1e3 * coldMilliseconds(stream, kRepeats,
+                                    [&](cudaStream_t s) {
+                                      unique.run(ids, kCount, segments, 1,
+                                                 {distinct, inverse, counts, begins, total}, s);
+                                    }),
              "us");
 }
 
