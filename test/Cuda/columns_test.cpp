@@ -141,6 +141,24 @@ TEST(Columns, TwoThousandColumnsInOneLaunch) {
   }
 }
 
+TEST(Columns, RemaindersByTheReciprocal) {
+  std::mt19937_64 random(11);
+  std::vector<int64_t> divisors = {1, 2, 3, 7, 1000, INT64_MAX, INT64_MAX - 1, int64_t(1) << 62};
+  for (int bits = 1; bits < 63; ++bits)
+    divisors.push_back(std::max<int64_t>(1, static_cast<int64_t>(random() >> (64 - bits))));
+  for (int64_t divisor : divisors) {
+    std::vector<int64_t> values = {0,           1,         -1,        divisor,      -divisor,
+                                   divisor - 1, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+    for (int i = 0; i < 2000; ++i) {
+      const auto any = static_cast<int64_t>(random() >> (random() % 64));
+      values.insert(values.end(),
+                    {any, -any, any / divisor * divisor, any / divisor * divisor - 1});
+    }
+    for (int64_t value : values)
+      ASSERT_EQ(detail::remainderOf(value, divisor), value % divisor) << value << " % " << divisor;
+  }
+}
+
 TEST(Columns, NoColumns) {
   std::vector<std::unique_ptr<Column>> columns;
   run<ColumnProgram<>>(columns, {});

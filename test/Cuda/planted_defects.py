@@ -29,6 +29,7 @@ DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
 EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_kernels.cu", "ranks/cuda/portion_sums.cu"
 SESSION = "session/device_"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
+PREFIX, SCATTERED = "kernels/cuda/prefix_sums.cu", "kernels/cuda/scattered_sums.cu"
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -37,6 +38,7 @@ LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
 PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
 ORDER_TESTS = "BlockScan.*:StableOrder.*"
+PREFIX_TESTS = "PrefixSums.*"
 CACHE_TESTS = "CudaCache.TheLeast*"
 STORE_TESTS = "Seeds/StoreOrders.GiveTheSameRows/0:CudaStore.AgreesWithAMap"
 HOST_TESTS, RANK_TESTS = "HostPipeline.GivesTheLossesOfTheSteps", "HostPipeline.RanksExchangeRows"
@@ -182,6 +184,16 @@ DEFECTS = [
     Defect("counts of warps are overwritten", ORDER, ORDER_TESTS, "__syncthreads();", nth=3),
     Defect("counts of warps are read too early", ORDER, ORDER_TESTS, "__syncthreads();", nth=4),
     Defect("counts of warps are cleared too early", ORDER, ORDER_TESTS, "__syncthreads();", nth=5),
+    Defect("a tile is taken before its number is there", PREFIX, PREFIX_TESTS, "__syncthreads();", nth=1),
+    Defect("the sum of the tiles before is read too early", PREFIX, PREFIX_TESTS, "__syncthreads(); // the sum", "; // the sum"),
+    Defect("a tile shows its own sum as that of all", PREFIX, PREFIX_TESTS, "storeRelaxed(states + tile, (tile == 0 ? kAll : kOwn) | own);",
+           "storeRelaxed(states + tile, kAll | own);"),
+    Defect("a tile shows its sum without an atomic", PREFIX, PREFIX_TESTS, "storeRelaxed(states + tile, kAll | (before + own));",
+           "states[tile] = kAll | (before + own);"),
+    Defect("a tile is read without an atomic", PREFIX, PREFIX_TESTS, "(state = loadRelaxed(states + at)) < kOwn", "(state = states[at]) < kOwn"),
+    Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",
+           "GENREC_CUDA_CHECK(\n        cudaMemsetAsync(sum.terms.keys, 0xFF, static_cast<size_t>(sum.count()) * 4, stream));"),
+    Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v];", "false;"),
     Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
     Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
     # Lists, products, top-k.

@@ -23,7 +23,7 @@ struct Case {
   SumShape shape;
   int64_t leaving, rows;
   std::vector<uint32_t> keys;
-  Floats coefficients, vectors;
+  Floats coefficients, values;
 
   int64_t count() const { return leaving * shape.terms; }
   const float *vectorOf(int64_t term) const {
@@ -31,7 +31,11 @@ struct Case {
     int64_t number = 0;
     while (number + 1 < shape.vectors && inRow >= shape.firstTerms[number + 1])
       ++number;
-    return vectors.data() + (row * shape.vectors + number) * shape.width;
+    return values.data() + row * valuesOfRow() + coefficientFloats(shape.terms, shape.isScaled) +
+           number * shape.width;
+  }
+  int64_t valuesOfRow() const {
+    return valueFloats(shape.terms, shape.vectors, shape.width, shape.isScaled);
   }
 };
 
@@ -46,10 +50,14 @@ Case makeCase(const SumShape &shape, int64_t leaving, int64_t rows, uint32_t see
     made.keys.push_back(kind == 0  ? ScatteredTerms::kNoRow
                         : kind < 5 ? static_cast<uint32_t>(rows / 2)
                                    : any);
-    made.coefficients.push_back(shape.isScaled ? number() : 1);
   }
-  for (int64_t i = 0; i < leaving * shape.vectors * shape.width; ++i)
-    made.vectors.push_back(number());
+  for (int64_t i = 0; i < leaving * made.valuesOfRow(); ++i)
+    made.values.push_back(number());
+  for (int64_t i = 0; i < made.count(); ++i)
+    made.coefficients.push_back(shape.isScaled
+                                    ? made.values[static_cast<size_t>(
+                                          i / shape.terms * made.valuesOfRow() + i % shape.terms)]
+                                    : 1);
   return made;
 }
 
@@ -59,10 +67,10 @@ Floats addedUp(std::vector<Floats> items, int64_t width) {
   while (items.size() > most) {
     std::vector<Floats> pieces;
     for (size_t at = 0; at < items.size(); at += most)
-      pieces.push_back(addedUp({items.begin() + static_cast<int64_t>(at),
-                                items.begin() + static_cast<int64_t>(
-                                                    std::min(items.size(), at + most))},
-                               width));
+      pieces.push_back(
+          addedUp({items.begin() + static_cast<int64_t>(at),
+                   items.begin() + static_cast<int64_t>(std::min(items.size(), at + most))},
+                  width));
     items = std::move(pieces);
   }
   Floats total(static_cast<size_t>(width));
@@ -91,22 +99,19 @@ Floats expectedOf(const Case &c) {
 }
 
 Floats foundOf(const Case &c) {
-  const int64_t words = scatteredWords(c.leaving, c.shape.terms, c.shape.vectors, c.shape.width,
-                                       c.shape.isScaled);
+  const int64_t words =
+      scatteredWords(c.leaving, c.shape.terms, c.shape.vectors, c.shape.width, c.shape.isScaled);
   Copy<float> memory{Floats(static_cast<size_t>(words))},
       to{Floats(static_cast<size_t>(c.rows * c.shape.stride), 5.0f)};
-  ScatteredSum sum{c.shape,
-                   scatteredTerms(memory.data(), c.leaving, c.shape.terms, c.shape.isScaled),
-                   c.leaving, to.data(), c.rows};
+  ScatteredSum sum{c.shape, scatteredTerms(memory.data(), c.leaving, c.shape.terms), c.leaving,
+                   to.data(), c.rows};
   clearTerms(nullptr, sum);
   // The last rows of a batch are not there: their keys stay clear.
   auto copy = [](void *to, const void *from, size_t words) {
     GENREC_CUDA_CHECK(cudaMemcpy(to, from, words * 4, cudaMemcpyHostToDevice));
   };
   copy(sum.terms.keys, c.keys.data(), c.keys.size());
-  if (c.shape.isScaled)
-    copy(sum.terms.coefficients, c.coefficients.data(), c.coefficients.size());
-  copy(sum.terms.vectors, c.vectors.data(), c.vectors.size());
+  copy(sum.terms.values, c.values.data(), c.values.size());
   Copy<char> scratch{std::vector<char>(static_cast<size_t>(scatteredScratchBytes(sum)))};
   addTerms(nullptr, sum, scratch.data());
   return to.fetch();
@@ -116,14 +121,13 @@ bool hasSameBits(const Floats &a, const Floats &b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * 4) == 0;
 }
 
-SumShape plain(int32_t width, int32_t stride) {
-  return {1, 1, width, stride, 0, false, {0}};
-}
+SumShape plain(int32_t width, int32_t stride) { return {1, 1, width, stride, 0, false, {0}}; }
 
 TEST(ScatteredSums, AreThoseOfTheRowsInTheirOrder) {
   for (int64_t leaving : {0, 1, 37, 300, 1500})
     for (int64_t rows : {1, 33, 700})
-      for (SumShape shape : {plain(1, 1), plain(4, 4), plain(6, 16), plain(50, 64), plain(160, 160)}) {
+      for (SumShape shape :
+           {plain(1, 1), plain(4, 4), plain(6, 16), plain(50, 64), plain(160, 160)}) {
         const Case c = makeCase(shape, leaving, rows, 7);
         EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c)))
             << leaving << " rows into " << rows << " of " << shape.width;
@@ -151,7 +155,7 @@ TEST(ScatteredSums, RowsThatAreNotThereLeaveNothing) {
   more.leaving = 130; // room for 30 rows behind those that are there
   more.keys.resize(130, ScatteredTerms::kNoRow);
   more.coefficients.resize(130, 1);
-  more.vectors.resize(520, 3);
+  more.values.resize(520, 3);
   EXPECT_TRUE(hasSameBits(foundOf(more), expectedOf(c)));
 }
 

@@ -22,7 +22,10 @@ RUNTIME_SOURCES = [
     ROOT / "runtime" / "kernels" / "cuda" / "segment_sums.cu",
     ROOT / "runtime" / "core" / "cuda" / "memory.cu",
 ]
-SUM_SOURCES = [ROOT / "runtime" / "kernels" / "cuda" / f"{name}.cu" for name in ("row_sums", "scattered_sums", "order")]
+SUM_SOURCES = [
+    ROOT / "runtime" / "kernels" / "cuda" / f"{name}.cu"
+    for name in ("row_sums", "scattered_sums", "order", "prefix_sums")
+]
 HOST_LIBRARY = BUILD / "lib" / "libgenrec_simt.a"
 # Rows of every domain in examples.cpp.
 ROWS = 37
@@ -72,7 +75,7 @@ def computed(source: str) -> dict[str, Counter[str]]:
     for name, body in re.findall(r"\bvoid (row_\w+)\([^\n]*\{\n(.*?)\n\}\n", source, re.DOTALL):
         body = "\n".join(line for line in body.splitlines() if not OWN.search(line))
         # A function of a whole row has its lanes and packs among its template arguments.
-        own = r"(?!firstRow|rowStep|isFirstLane|valueOf|chunkSums|sumFloats|termsOf|rowTerms|behindTerms)"
+        own = r"(?!firstRow|rowStep|isFirstLane|valueOf|chunkSums|sumFloats|termsOf|(?:behind|[rR]ow|Scattered)Terms)"
         calls = re.findall(rf"kernels::{own}(\w+)(?:<(\d+))?", body)
         unsized = ("addElement", "drawRows")
         kernels[name] = Counter(callee if callee in unsized else f"{callee}<{size}>" for callee, size in calls)

@@ -2,8 +2,9 @@
 
 #include "genrec_rt/kernels/cuda/order.h"
 
-#include "genrec_rt/kernels/cuda/block_scan.h"
+#include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/prefix_sums.h"
 
 #include <algorithm>
 #include <bit>
@@ -16,7 +17,6 @@ constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int kRounds = 8;
 constexpr int kPerBlock = kThreads * kRounds;
 constexpr int kDigits = 256;
-constexpr int kScanEach = 8;
 
 /// What a pass reads: the digit of the item at `at` of the order so far.
 struct Pass {
@@ -50,29 +50,6 @@ __global__ void __launch_bounds__(kThreads) countDigits(Pass pass, uint32_t *cou
   }
   __syncthreads();
   counts[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x] = mine[threadIdx.x];
-}
-
-/// One block: every count becomes the sum of those before it.
-template <int Threads>
-__global__ void __launch_bounds__(Threads) addBefore(uint32_t *counts, int64_t count) {
-  uint32_t before = 0;
-  for (int64_t base = 0; base < count; base += Threads * kScanEach) {
-    const int64_t first = base + static_cast<int64_t>(threadIdx.x) * kScanEach;
-    uint32_t own[kScanEach], sum = 0, total;
-#pragma unroll
-    for (int i = 0; i < kScanEach; ++i) {
-      own[i] = first + i < count ? counts[first + i] : 0;
-      sum += own[i];
-    }
-    uint32_t running = before + exclusiveBlockSum<Threads>(sum, total);
-#pragma unroll
-    for (int i = 0; i < kScanEach; ++i) {
-      if (first + i < count)
-        counts[first + i] = running;
-      running += own[i];
-    }
-    before += total;
-  }
 }
 
 /// A block places its items 256 at a time, in order: behind equal digits of earlier blocks, rounds,
@@ -126,18 +103,26 @@ int passesOf(int64_t keyLimit) {
 
 } // namespace
 
+/// Scratch: the states of each pass's prefix sums, counts of digits, and the order of every other
+/// pass.
 int64_t orderScratchBytes(int64_t count, int64_t keyLimit) {
-  const int64_t spare = passesOf(keyLimit) > 1 ? count : 0;
-  return (blocksFor(count, kPerBlock) * kDigits + spare) * static_cast<int64_t>(sizeof(uint32_t));
+  const int64_t digits = blocksFor(count, kPerBlock) * kDigits;
+  const int passes = passesOf(keyLimit);
+  return passes * prefixSumWords(digits) * static_cast<int64_t>(sizeof(Word)) +
+         (digits + (passes > 1 ? count : 0)) * static_cast<int64_t>(sizeof(uint32_t));
 }
 
 void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
                  void *scratch, cudaStream_t stream, const uint32_t *used) {
   if (count == 0)
     return;
-  const int64_t blocks = blocksFor(count, kPerBlock), numbers = blocks * kDigits;
+  const int64_t blocks = blocksFor(count, kPerBlock), digits = blocks * kDigits,
+                words = prefixSumWords(digits);
   const int passes = passesOf(keyLimit);
-  auto *counts = static_cast<uint32_t *>(scratch), *spare = counts + blocks * kDigits;
+  auto *states = static_cast<Word *>(scratch);
+  auto *counts = reinterpret_cast<uint32_t *>(states + passes * words), *spare = counts + digits;
+  GENREC_CUDA_CHECK(
+      cudaMemsetAsync(states, 0, static_cast<size_t>(passes * words) * sizeof(Word), stream));
   const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kThreads)};
   const uint32_t *from = nullptr;
   for (int pass = 0; pass < passes; ++pass) {
@@ -145,10 +130,7 @@ void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t
     uint32_t *to = (passes - pass) % 2 ? order : spare;
     const Pass now{keys, from, count, used, pass * 8};
     GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, counts);
-    if (numbers <= kWarp * kScanEach) // of one block: a warp will do
-      GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kWarp}), addBefore<kWarp>, counts, numbers);
-    else
-      GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1024}), addBefore<1024>, counts, numbers);
+    addBefore(counts, digits, states + pass * words, stream);
     GENREC_CUDA_LAUNCH(stream, shape, place, now, counts, to);
     from = to;
   }

@@ -25,18 +25,19 @@ struct OrderedTerms {
 
   /// The vector of the term at `at`, and what it is multiplied by.
   __device__ const float *vector(int64_t at, float &coefficient) const {
-    const uint32_t term = order[at];
-    coefficient = terms.coefficients ? terms.coefficients[term] : 1;
-    int64_t number = term;
-    if (shape.terms > 1) {
-      const uint32_t perRow = static_cast<uint32_t>(shape.terms), row = term / perRow;
-      const auto inRow = static_cast<int32_t>(term - row * perRow);
-      number = static_cast<int64_t>(row) * shape.vectors;
+    const uint32_t term = order[at], perRow = static_cast<uint32_t>(shape.terms);
+    const uint32_t row = shape.terms > 1 ? term / perRow : term;
+    const float *values = terms.values + row * valuesOfRow();
+    const auto inRow = static_cast<int32_t>(term - row * perRow);
+    coefficient = shape.isScaled ? values[inRow] : 1;
+    int32_t number = 0;
 #pragma unroll
-      for (int32_t v = 1; v < SumShape::kMostVectors; ++v)
-        number += v < shape.vectors && inRow >= shape.firstTerms[v];
-    }
-    return terms.vectors + number * shape.width;
+    for (int32_t v = 1; v < SumShape::kMostVectors; ++v)
+      number += v < shape.vectors && inRow >= shape.firstTerms[v];
+    return values + coefficientFloats(shape.terms, shape.isScaled) + number * shape.width;
+  }
+  __device__ int64_t valuesOfRow() const {
+    return valueFloats(shape.terms, shape.vectors, shape.width, shape.isScaled);
   }
 
   /// For sumLevel.
@@ -176,8 +177,8 @@ void addTerms(cudaStream_t stream, const ScatteredSum &sum, void *memory) {
     GENREC_CUDA_LAUNCH(stream, shapeOf(sum.rows << shift), kernel, terms, scratch.begins,
                        scratch.pieces, levels, shift, sum.to, sum.rows);
   };
-  const bool isPacked = width % 4 == 0 && sum.shape.stride % 4 == 0 &&
-                        reinterpret_cast<uintptr_t>(sum.to) % 16 == 0;
+  const bool isPacked =
+      width % 4 == 0 && sum.shape.stride % 4 == 0 && reinterpret_cast<uintptr_t>(sum.to) % 16 == 0;
   if (isPacked)
     launch(addOrdered<4>, sum.shape.stride / 4);
   else

@@ -96,10 +96,33 @@ struct HashMurmur3 {
   }
 };
 
+namespace detail {
+
+/// value % divisor as C has it, for a divisor from 1. The quotient is a product with the
+/// reciprocal, off by less than 2^12, then a second time by at most one (as in shared/rowbody.h): a
+/// fraction of the instructions of a division. The reciprocal is the same for a column; that of 1
+/// may round to 2^63.
+__host__ __device__ inline int64_t remainderOf(int64_t value, int64_t divisor) {
+  if (divisor == 1)
+    return 0;
+  const double reciprocal = 1 / static_cast<double>(divisor);
+  auto less = [&](int64_t x) {
+    const auto quotient = static_cast<int64_t>(static_cast<double>(x) * reciprocal);
+    return static_cast<int64_t>(static_cast<uint64_t>(x) -
+                                static_cast<uint64_t>(quotient) * static_cast<uint64_t>(divisor));
+  };
+  int64_t rest = less(less(value));
+  rest = rest >= divisor ? rest - divisor : rest <= -divisor ? rest + divisor : rest;
+  rest = value >= 0 && rest < 0 ? rest + divisor : rest;
+  return value < 0 && rest > 0 ? rest - divisor : rest;
+}
+
+} // namespace detail
+
 /// The Euclidean remainder, in [0, divisor).
 struct Modulo {
   __host__ __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
-    const int64_t rest = value % p.divisor;
+    const int64_t rest = detail::remainderOf(value, p.divisor);
     return rest < 0 ? rest + p.divisor : rest;
   }
 };
@@ -107,12 +130,13 @@ struct Modulo {
 /// The number of edges that are <= value.
 struct Bucketize {
   __host__ __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
+    // Without a branch: a load and a selection per step.
+    const double wanted = static_cast<double>(value);
     int64_t first = 0;
     for (int64_t count = p.edgeCount; count > 0;) {
-      const int64_t half = count / 2;
-      const bool isBelow = p.edges[first + half] <= static_cast<double>(value);
-      first = isBelow ? first + half + 1 : first;
-      count = isBelow ? count - half - 1 : half;
+      const int64_t half = (count + 1) / 2;
+      first = p.edges[first + half - 1] <= wanted ? first + half : first;
+      count -= half;
     }
     return first;
   }
@@ -137,24 +161,36 @@ constexpr int kColumnThreads = 256;
 constexpr int kColumnTile = 2048;
 
 /// A block per column: where rows begin when the rest is cut off, and in tileOffsets[column + 1]
-/// its tiles.
-__global__ void __launch_bounds__(kColumnThreads)
+/// its tiles. A thread has kLayOutEach rows at a time, so that most columns take a round or two.
+constexpr int kLayOutThreads = 512, kLayOutEach = 8;
+__global__ void __launch_bounds__(kLayOutThreads)
     layOutColumns(const ColumnDescriptor *columns, int64_t *tileOffsets) {
   const ColumnDescriptor &column = columns[blockIdx.x];
+  const int64_t rows = column.rows, most = column.most;
+  const int64_t *offsets = column.offsets;
+  int64_t *out = column.outOffsets;
   int64_t before = 0;
-  for (int64_t base = 0; base < column.rows; base += kColumnThreads) {
-    const int64_t row = base + threadIdx.x;
-    int64_t kept = 0, total;
-    if (row < column.rows)
-      kept = min(column.offsets[row + 1] - column.offsets[row], column.most);
-    const int64_t exclusive = exclusiveBlockSum<kColumnThreads>(kept, total);
-    if (row < column.rows)
-      column.outOffsets[row] = before + exclusive;
+  for (int64_t base = 0; base < rows; base += kLayOutThreads * kLayOutEach) {
+    const int64_t first = base + static_cast<int64_t>(threadIdx.x) * kLayOutEach;
+    int64_t begins[kLayOutEach + 1], kept = 0, total;
+#pragma unroll
+    for (int i = 0; i <= kLayOutEach; ++i)
+      begins[i] = offsets[min(first + i, rows)];
+#pragma unroll
+    for (int i = 0; i < kLayOutEach; ++i)
+      kept += min(begins[i + 1] - begins[i], most);
+    int64_t at = before + exclusiveBlockSum<kLayOutThreads>(kept, total);
+#pragma unroll
+    for (int i = 0; i < kLayOutEach; ++i) {
+      if (first + i < rows)
+        out[first + i] = at;
+      at += min(begins[i + 1] - begins[i], most);
+    }
     before += total;
   }
   if (threadIdx.x != 0)
     return;
-  column.outOffsets[column.rows] = before;
+  out[rows] = before;
   tileOffsets[blockIdx.x + 1] = (before + kColumnTile - 1) / kColumnTile;
 }
 
@@ -176,13 +212,18 @@ __global__ void __launch_bounds__(kColumnThreads) addTiles(int64_t *tileOffsets,
 
 /// A block per tile of any column.
 template <class Program>
-__global__ void __launch_bounds__(kColumnThreads)
+__global__ void __launch_bounds__(kColumnThreads, 6)
     transformColumns(const ColumnDescriptor *columns, int64_t count, const int64_t *tileOffsets) {
   for (int64_t tile = blockIdx.x; tile < tileOffsets[count]; tile += gridDim.x) {
     const int64_t number = lastAtMost(tileOffsets, count + 1, tile);
     const ColumnDescriptor &column = columns[number];
     const int64_t first = (tile - tileOffsets[number]) * kColumnTile,
                   total = column.outOffsets[column.rows];
+    // In registers: what is written could be them.
+    ColumnParameters parameters[kMostColumnOps];
+#pragma unroll
+    for (int op = 0; op < kMostColumnOps; ++op)
+      parameters[op] = column.parameters[op];
     const int64_t begin = column.offsets[0];
     const bool isWhole = total == column.offsets[column.rows] - begin;
     for (int64_t at = first + threadIdx.x; at < min(first + kColumnTile, total);
@@ -195,7 +236,7 @@ __global__ void __launch_bounds__(kColumnThreads)
         from =
             column.offsets[row] + (column.keepsFirst ? 0 : skipped) + at - column.outOffsets[row];
       }
-      column.out[at] = Program::run(column.values[from], column.parameters);
+      column.out[at] = Program::run(column.values[from], parameters);
     }
   }
 }
@@ -213,8 +254,9 @@ void runColumns(const ColumnDescriptor *columns, int64_t count, int64_t mostValu
   const int64_t tiles =
       std::clamp<int64_t>(blocksFor(mostValues, detail::kColumnTile) + count, 1, kMostBlocks);
   const dim3 block(detail::kColumnThreads);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(static_cast<unsigned>(count)), block}),
-                     detail::layOutColumns, columns, tileOffsets);
+  GENREC_CUDA_LAUNCH(
+      stream, (LaunchShape{dim3(static_cast<unsigned>(count)), dim3(detail::kLayOutThreads)}),
+      detail::layOutColumns, columns, tileOffsets);
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, block}), detail::addTiles, tileOffsets, count);
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(static_cast<unsigned>(tiles)), block}),
                      detail::transformColumns<Program>, columns, count, tileOffsets);

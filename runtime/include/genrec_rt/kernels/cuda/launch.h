@@ -152,7 +152,7 @@ struct SumMemory {
     for (int i = 0; i < count; ++i) {
       const SumShape &shape = scattered[i].shape;
       const int64_t leaving = scattered[i].leaving;
-      scattered[i].terms = scatteredTerms(memory, leaving, shape.terms, shape.isScaled);
+      scattered[i].terms = scatteredTerms(memory, leaving, shape.terms);
       memory += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled);
     }
   }

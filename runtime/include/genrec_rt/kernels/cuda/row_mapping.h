@@ -62,10 +62,10 @@ GENREC_HOST_DEVICE int64_t mostChunks(int64_t rows, int64_t floats) {
 
 /// How a kernel adds up a result: emitted beside the kernel `name`, for each of them, as
 /// `name_sums`. A chunk has sums of its own (terms == 0) of a result over all rows, and of a
-/// scattered one with up to kMostPrivateRows rows. Into a larger one no row adds anything: it leaves
-/// what it would add, its terms (scattered_terms.h), which are then ordered by the row that they
-/// are for and added in the order of the rows that left them (scattered_sums.h). So memory is that
-/// of the rows, not of chunks times the result, and all rows run at once.
+/// scattered one with up to kMostPrivateRows rows. Into a larger one no row adds anything: it
+/// leaves what it would add, its terms (scattered_terms.h), which are then ordered by the row that
+/// they are for and added in the order of the rows that left them (scattered_sums.h). So memory is
+/// that of the rows, not of chunks times the result, and all rows run at once.
 struct SumShape {
   /// Vectors that the terms of a row are multiples of.
   static constexpr int kMostVectors = 4;
@@ -83,26 +83,32 @@ struct SumShape {
 constexpr int64_t kMostPrivateRows = kLeastChunk;
 
 /// Where the terms of `rows` rows lie from `memory` on, which is aligned to 64 bytes: a key per
-/// term, the row of the result that it is for or kNoRow; its coefficient, if it has one; then
-/// vectors.
+/// term, the row of the result that it is for or kNoRow; then, row by row, the coefficients of its
+/// terms, if they have any, and its vectors.
 struct ScatteredTerms {
   static constexpr uint32_t kNoRow = 0xFFFFFFFFu;
   uint32_t *keys;
-  float *coefficients; ///< null: not scaled
-  float *vectors;
+  float *values;
 };
-GENREC_HOST_DEVICE int64_t wholeTermLines(int64_t words) { return (words + 15) / 16 * 16; }
 
-GENREC_HOST_DEVICE ScatteredTerms scatteredTerms(float *memory, int64_t rows, int64_t terms,
-                                                 bool isScaled) {
-  const int64_t words = wholeTermLines(rows * terms);
-  return {reinterpret_cast<uint32_t *>(memory), isScaled ? memory + words : nullptr,
-          memory + words * (isScaled ? 2 : 1)};
+/// Floats before the vectors of a row: its coefficients, in whole packs.
+GENREC_HOST_DEVICE int64_t coefficientFloats(int64_t terms, bool isScaled) {
+  return isScaled ? (terms + 3) / 4 * 4 : 0;
 }
-/// Words of memory that they take.
+/// Floats of a row: coefficients and vectors.
+GENREC_HOST_DEVICE int64_t valueFloats(int64_t terms, int64_t vectors, int64_t width,
+                                       bool isScaled) {
+  return coefficientFloats(terms, isScaled) + vectors * width;
+}
+
+GENREC_HOST_DEVICE ScatteredTerms scatteredTerms(float *memory, int64_t rows, int64_t terms) {
+  return {reinterpret_cast<uint32_t *>(memory), memory + (rows * terms + 15) / 16 * 16};
+}
+/// Words of memory that they take, in whole cache lines.
 GENREC_HOST_DEVICE int64_t scatteredWords(int64_t rows, int64_t terms, int64_t vectors,
                                           int64_t width, bool isScaled) {
-  return wholeTermLines(rows * terms) * (isScaled ? 2 : 1) + wholeTermLines(rows * vectors * width);
+  const int64_t values = rows * valueFloats(terms, vectors, width, isScaled);
+  return (rows * terms + 15) / 16 * 16 + (values + 15) / 16 * 16;
 }
 
 /// A column of a kernel that computes many (launchColumns): emitted beside the kernel `name` as

@@ -261,9 +261,26 @@ __device__ inline void drawRows(const RandomStream &stream, uint64_t row, int64_
 // Buckets
 //===----------------------------------------------------------------------===//
 
-/// bucketOf for a number of edges known when compiling.
+namespace detail {
+constexpr int64_t highestBit(int64_t count) {
+  int64_t bit = count > 0;
+  while (bit * 2 <= count)
+    bit *= 2;
+  return bit;
+}
+} // namespace detail
+
+/// bucketOf for a number of edges known when compiling: as many steps for every x, each a load and
+/// a selection.
 template <int64_t Count, class T> __device__ inline int64_t bucketAmong(T x, const double *edges) {
-  return bucketOf(x, edges, Count);
+  const double value = static_cast<double>(x);
+  int64_t below = 0; // edges that are <= x
+#pragma unroll
+  for (int64_t step = detail::highestBit(Count); step > 0; step /= 2) {
+    const int64_t next = below + step;
+    below = next <= Count && edges[next - 1] <= value ? next : below;
+  }
+  return below;
 }
 
 } // namespace GENREC_RT_ISA

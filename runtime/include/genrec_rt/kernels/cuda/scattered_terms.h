@@ -19,15 +19,15 @@ inline namespace GENREC_RT_ISA {
 /// arguments are the members of the SumShape.
 template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled>
 __device__ inline ScatteredTerms termsOf(float *memory, int64_t rows) {
-  return scatteredTerms(memory, rows, Terms, IsScaled);
+  return scatteredTerms(memory, rows, Terms);
 }
 template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled>
 __device__ inline float *behindTerms(float *memory, int64_t rows) {
   return memory + scatteredWords(rows, Terms, Vectors, Width, IsScaled);
 }
 
-/// Those of one row that are multiples of one vector: where their keys, coefficients and the
-/// vector go.
+/// Those of one row that are multiples of one vector: where their keys, coefficients (null: none)
+/// and the vector go.
 struct RowTerms {
   uint32_t *keys;
   float *coefficients;
@@ -35,11 +35,12 @@ struct RowTerms {
 };
 
 /// Of row `row`: the terms from `First` on, multiples of vector `Vector`.
-template <int64_t Terms, int64_t Vectors, int64_t Width, int64_t First, int64_t Vector>
+template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, int64_t First,
+          int64_t Vector>
 __device__ inline RowTerms rowTerms(const ScatteredTerms &terms, int64_t row) {
-  const int64_t first = row * Terms + First;
-  return {terms.keys + first, terms.coefficients ? terms.coefficients + first : nullptr,
-          terms.vectors + (row * Vectors + Vector) * Width};
+  float *values = terms.values + row * valueFloats(Terms, Vectors, Width, IsScaled);
+  return {terms.keys + row * Terms + First, IsScaled ? values + First : nullptr,
+          values + coefficientFloats(Terms, IsScaled) + Vector * Width};
 }
 
 namespace detail {
