@@ -59,7 +59,7 @@ void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
   if (to.terms) {
     int64_t vector = to.terms->getVector(op), first = to.terms->firstTerms[vector];
     SmallVector<Attribute> shape;
-    for (int64_t number : ArrayRef(to.terms->getShape()).take_front(3))
+    for (int64_t number : to.terms->getShape())
       shape.push_back(b.templateInteger(number));
     shape.push_back(b.templateInteger(first));
     shape.push_back(b.templateInteger(vector));
@@ -69,18 +69,17 @@ void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
   if (op.getCoefficient()) {
     Value index = getPointer(op.getIndex());
     Value count = b.integer(getExtent(op.getIndex()));
-    target.callOnRow(b, "kernels::scatterAddOuter", {},
-                     {pointer, stride, index, getPointer(op.getCoefficient()), count,
-                      getPointer(op.getValue())},
-                     getExtent(op.getValue()));
+    target.callOnRow(
+        b, "kernels::scatterAddOuter", {},
+        {pointer, stride, index, getPointer(op.getCoefficient()), count, getPointer(op.getValue())},
+        getExtent(op.getValue()));
     return;
   }
   Value index = getScalar(op.getIndex());
   if (op.getClamp())
     index = b.call("kernels::clampIndex", b.i64(), {index, to.rows});
   if (isa<VectorType>(op.getValue().getType()))
-    target.callOnRow(b, "kernels::addRow", {},
-                     {pointer, stride, index, getPointer(op.getValue())},
+    target.callOnRow(b, "kernels::addRow", {}, {pointer, stride, index, getPointer(op.getValue())},
                      getExtent(op.getValue()));
   else
     target.callOnRow(b, "kernels::addElement", {}, {pointer, index, getScalar(op.getValue())});

@@ -48,14 +48,6 @@ static bool isElementwise(Operation *op) {
 FailureOr<BodyKind> BodySchedule::classify(Operation *op) const {
   if (auto body = dyn_cast<BodyOpInterface>(op))
     return body.getBodyKind();
-  if (isa<vector::ReductionOp>(op))
-    return BodyKind::call;
-  if (isSlice(op))
-    return BodyKind::address;
-  if (isa<vector::ExtractOp>(op))
-    return BodyKind::scalar;
-  if (isa<vector::BroadcastOp>(op))
-    return BodyKind::element;
   bool isVectorOp = op->getNumResults() == 1 && isVector(op->getResult(0));
   if (isa<arith::ConstantOp>(op))
     return !isVectorOp ? BodyKind::scalar : isSplat(op) ? BodyKind::element : BodyKind::address;
@@ -356,7 +348,9 @@ int64_t BodySchedule::estimateCost() const {
     // Gathers rows by a vector of indices.
     auto body = dyn_cast<BodyOpInterface>(op);
     auto accumulate = dyn_cast<AccumulateOp>(op);
-    if (body && body.getBodyKind() == BodyKind::call && (!accumulate || accumulate.getCoefficient()))
+    const bool isOurs = op.getDialect() == getKernel()->getDialect();
+    if (isOurs && body && body.getBodyKind() == BodyKind::call &&
+        (!accumulate || accumulate.getCoefficient()))
       each = 64;
     cost += extent * each;
   }

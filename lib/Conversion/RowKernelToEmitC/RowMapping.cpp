@@ -114,8 +114,7 @@ std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result)
     return std::nullopt;
   unsigned argument = kernel.getInputs().size();
   for (ResultRoleAttr role : ArrayRef(roles).take_front(result))
-    argument +=
-        role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered;
+    argument += role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered;
   RowTerms terms;
   Value accumulator = kernel.getBody().getArgument(argument);
   for (auto add : kernel.getBody().front().getOps<AccumulateOp>()) {
@@ -138,14 +137,10 @@ bool genrec::isReadByOtherLanes(Value vector, const RowMapping &mapping) {
   if (auto writer = vector.getDefiningOp<BodyOpInterface>(); writer && writer.writesOtherLanes())
     return true;
   return llvm::any_of(vector.getUsers(), [&](Operation *user) {
-    if (auto body = dyn_cast<BodyOpInterface>(user))
-      return body.readsOtherLanes();
-    if (auto reduction = dyn_cast<vector::ReductionOp>(user))
-      return !getElementTypeOrSelf(reduction.getVector().getType()).isF32();
+    auto body = dyn_cast<BodyOpInterface>(user);
     // Lanes of a warp hand single elements over.
-    if (isa<vector::ExtractOp>(user))
-      return mapping.lanes > 32;
-    return isa<vector::ExtractStridedSliceOp>(user);
+    const bool isHandedOver = body && body.getBodyKind() == BodyKind::scalar && mapping.lanes <= 32;
+    return body && body.readsOtherLanes() && !isHandedOver;
   });
 }
 

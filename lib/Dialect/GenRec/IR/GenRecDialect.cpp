@@ -1,5 +1,7 @@
 //===- GenRecDialect.cpp - registration, types, attributes ----------------===//
 
+#include "VectorBodyOps.h"
+
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 #include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
 
@@ -35,6 +37,7 @@ void GenRecDialect::initialize() {
 #include "genrec/Dialect/GenRec/IR/GenRecOps.cpp.inc"
       >();
   addInterfaces<ModelDialectInterface>();
+  attachVectorBodies(getContext());
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,12 +127,11 @@ ArrayRef<int64_t> genrec::getRowShape(Type type) {
   return getRowDomain(type) ? shape.drop_front() : shape;
 }
 
-RankedTensorType genrec::getRowsType(FlatSymbolRefAttr domain,
-                                     ArrayRef<int64_t> rowShape, Type element) {
+RankedTensorType genrec::getRowsType(FlatSymbolRefAttr domain, ArrayRef<int64_t> rowShape,
+                                     Type element) {
   SmallVector<int64_t> shape{ShapedType::kDynamic};
   llvm::append_range(shape, rowShape);
-  return RankedTensorType::get(shape, element,
-                               RowsAttr::get(element.getContext(), domain));
+  return RankedTensorType::get(shape, element, RowsAttr::get(element.getContext(), domain));
 }
 
 Type genrec::getBodyType(Type type) {
