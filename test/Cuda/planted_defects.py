@@ -193,7 +193,7 @@ DEFECTS = [
     Defect("a tile is read without an atomic", PREFIX, PREFIX_TESTS, "(state = loadRelaxed(states + at)) < kOwn", "(state = states[at]) < kOwn"),
     Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",
            "GENREC_CUDA_CHECK(\n        cudaMemsetAsync(sum.terms.keys, 0xFF, static_cast<size_t>(sum.count()) * 4, stream));"),
-    Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v];", "false;"),
+    Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v]", "false"),
     Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
     Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
     # Lists, products, top-k.
