@@ -46,6 +46,7 @@ public:
   Value createArray(const EmitCBuilder &b, Type element, int64_t size, bool isShared) override;
   Value createReductionMemory(const EmitCBuilder &b) override;
   void separate(const EmitCBuilder &b) override;
+  bool writesPartsOneByOne() const override { return true; }
   Operation *enterScalarWrite(const EmitCBuilder &b) override;
   LogicalResult finish(const EmitCBuilder &b, KernelFunction &kernel) override;
   void describe(const EmitCBuilder &b, StringRef name) override;
@@ -69,7 +70,7 @@ private:
   int64_t sharedBytes = 0;                       ///< of a row
   SmallVector<emitc::CallOpaqueOp> sharedArrays; ///< which take the number of bytes
   Value reductionMemory;
-  Value chunkBegin, chunkEnd; ///< rows, of a kernel that adds up sums
+  Value chunkBegin, chunkEnd;          ///< rows, of a kernel that adds up sums
   SmallVector<std::string> termShapes; ///< initialisers of SumShape, of results with terms
 };
 } // namespace
@@ -157,8 +158,8 @@ Value CudaTarget::enterTerms(const EmitCBuilder &b, const RowTerms &terms, Value
                              int64_t domain, int64_t stride) {
   std::string &text = termShapes.emplace_back();
   llvm::raw_string_ostream stream(text);
-  stream << "{" << terms.count << ", " << terms.adds.size() << ", " << terms.width << ", "
-         << stride << ", " << domain << ", " << (terms.isScaled ? "true" : "false") << ", {";
+  stream << "{" << terms.count << ", " << terms.adds.size() << ", " << terms.width << ", " << stride
+         << ", " << domain << ", " << (terms.isScaled ? "true" : "false") << ", {";
   llvm::interleaveComma(terms.firstTerms, stream);
   stream << "}}";
   return EmitCBuilder::kept(b.named("terms").call("kernels::termsOf",
@@ -377,8 +378,7 @@ void CudaTarget::describe(const EmitCBuilder &b, StringRef name) {
 void CudaTarget::describeSums(const EmitCBuilder &b, StringRef name) {
   SmallVector<std::string> shapes;
   auto next = termShapes.begin();
-  for (auto [result, role] :
-       llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>()))
+  for (auto [result, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>()))
     if (role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered)
       shapes.push_back(getTerms(result) ? *next++ : "{}");
   if (shapes.empty())

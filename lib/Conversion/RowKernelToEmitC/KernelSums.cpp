@@ -22,14 +22,17 @@ TensorAddress KernelOutliner::prepareTerms(unsigned result, const RowTerms &term
   auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
   int64_t domain = index.getDomain(FlatSymbolRefAttr::get(nest.back().domain.getSymNameAttr()));
   int64_t stride = getAccumulatorStride(result);
-  return {target.enterTerms(b, terms, memory, rows, domain, stride), stride, getSourceRows(type),
-          terms, {}};
+  return {target.enterTerms(b, terms, memory, rows, domain, stride),
+          stride,
+          getSourceRows(type),
+          terms,
+          {}};
 }
 
 Value KernelOutliner::getRoom() {
   int64_t domain = index.getDomain(FlatSymbolRefAttr::get(nest.back().domain.getSymNameAttr()));
-  return EmitCBuilder::kept(b.named("room").load(
-      b.memberOf(getDomainPointer(b, step, domain), "capacity", b.i64())));
+  return EmitCBuilder::kept(
+      b.named("room").load(b.memberOf(getDomainPointer(b, step, domain), "capacity", b.i64())));
 }
 
 int64_t KernelOutliner::getAccumulatorStride(unsigned result) {
@@ -65,8 +68,8 @@ void KernelOutliner::prepareAccumulators() {
     return;
   memory = before ? target.skipTerms(b, *before, memory, room) : memory;
   Value chunk = target.enterChunk(b, function, getRowCount(), total);
-  Value pointer = b.named("sums").call("kernels::chunkSums", b.pointer(b.f32()),
-                                       {memory, chunk, total});
+  Value pointer =
+      b.named("sums").call("kernels::chunkSums", b.pointer(b.f32()), {memory, chunk, total});
   for (auto [number, size] : llvm::zip(chunked, sizes)) {
     int64_t result = results[number];
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());

@@ -122,6 +122,10 @@ public:
                         mlir::ValueRange operands, llvm::ArrayRef<int64_t> sizes = {});
   /// Separates writes to shared arrays from later reads by other threads.
   virtual void separate(const EmitCBuilder &) {}
+  /// Whether each scalar of a joined row is written where it is computed, and not all of them
+  /// behind the last: a thread of a device keeps what it has computed in registers, of which
+  /// hundreds of parts would take more than there are.
+  virtual bool writesPartsOneByOne() const { return false; }
   /// Begins a write of a scalar. `leave` the returned op, if it is not null.
   virtual mlir::Operation *enterScalarWrite(const EmitCBuilder &) { return nullptr; }
 

@@ -330,11 +330,11 @@ bool RowBodyEmitter::isColumn(Value value) const {
   return maker && schedule.isColumn(maker);
 }
 
-void RowBodyEmitter::emitScalarParts(RowConcatOp concat, bool ofColumns) {
+void RowBodyEmitter::emitScalarParts(RowConcatOp concat, bool ofColumns, ScalarParts which) {
   EmitCBuilder b = at(concat);
   int64_t offset = 0;
   for (Value part : concat.getParts()) {
-    if (!isVector(part) && isColumn(part) == ofColumns) {
+    if (!isVector(part) && isColumn(part) == ofColumns && which(part)) {
       Operation *guard = target.enterScalarWrite(b);
       b.storeElement(bindings.pointers.lookup(concat.getResult()), b.integer(offset),
                      getScalar(part));
@@ -350,14 +350,27 @@ void RowBodyEmitter::emitScalarParts(RowConcatOp concat, bool ofColumns) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RowBodyEmitter::emitLevel(const BodyLevel &level) {
+  const bool isOneByOne = target.writesPartsOneByOne();
+  auto isMadeHere = [&](Value part) {
+    return isOneByOne && part.getDefiningOp() &&
+           llvm::is_contained(level.scalars, part.getDefiningOp());
+  };
+  auto emitParts = [&](ScalarParts which) {
+    for (RowConcatOp concat : level.concats)
+      emitScalarParts(concat, /*ofColumns=*/false, which);
+  };
+  if (isOneByOne)
+    emitParts([&](Value part) { return !isMadeHere(part); });
   for (Operation *op : level.scalars) {
     if (schedule.getKind(op) == BodyKind::address)
       emitAddress(op);
     else if (failed(emitScalar(op)))
       return failure();
+    if (isOneByOne)
+      emitParts([&](Value part) { return part.getDefiningOp() == op; });
   }
-  for (RowConcatOp concat : level.concats)
-    emitScalarParts(concat, /*ofColumns=*/false);
+  if (!isOneByOne)
+    emitParts([](Value) { return true; });
   for (const ElementLoop &loop : level.loops)
     if (failed(emitLoop(loop)))
       return failure();
@@ -393,7 +406,7 @@ LogicalResult RowBodyEmitter::emitColumns() {
     if (std::optional<unsigned> target = schedule.getJoinTarget(concat)) {
       bindings.pointers[concat.getResult()] =
           writer.getRow(getYieldedResult(schedule.getKernel(), *target));
-      emitScalarParts(concat, /*ofColumns=*/true);
+      emitScalarParts(concat, /*ofColumns=*/true, [](Value) { return true; });
     }
   emitScalarYields(/*ofColumns=*/true);
   return success();

@@ -78,7 +78,9 @@ private:
   mlir::LogicalResult emitScalar(mlir::Operation *op);
   void emitAddress(mlir::Operation *op);
   void emitDraw(mlir::Operation *op);
-  void emitScalarParts(RowConcatOp concat, bool ofColumns);
+  /// Writes the scalars of a joined row for which `which` holds.
+  using ScalarParts = llvm::function_ref<bool(mlir::Value)>;
+  void emitScalarParts(RowConcatOp concat, bool ofColumns, ScalarParts which);
   mlir::LogicalResult emitLoop(const ElementLoop &loop);
   /// `slot`: where the values go, of a row_store.
   void writeSink(const ElementSink &sink, mlir::Value slot, ElementLoops &at, mlir::Value value);

@@ -47,7 +47,7 @@ RowMapping getRowMapping(RowKernelOp kernel);
 struct RowTerms {
   int64_t count = 0, width = 1;
   bool isScaled = false;
-  mlir::SmallVector<AccumulateOp> adds; ///< a vector each
+  mlir::SmallVector<AccumulateOp> adds;  ///< a vector each
   mlir::SmallVector<int64_t> firstTerms; ///< by vector
 
   /// The number of the vector that `add` leaves.

@@ -275,8 +275,9 @@ constexpr int64_t highestBit(int64_t count) {
 template <int64_t Count, class T> __device__ inline int64_t bucketAmong(T x, const double *edges) {
   const double value = static_cast<double>(x);
   int64_t below = 0; // edges that are <= x
+  constexpr int64_t kFirstStep = detail::highestBit(Count);
 #pragma unroll
-  for (int64_t step = detail::highestBit(Count); step > 0; step /= 2) {
+  for (int64_t step = kFirstStep; step > 0; step /= 2) {
     const int64_t next = below + step;
     below = next <= Count && edges[next - 1] <= value ? next : below;
   }
