@@ -6,6 +6,7 @@
 
 #include "cpu_reference.h"
 #include "domain_copies.h"
+#include "scratch.h"
 
 #include "genrec_rt/kernels/cuda/cross_attention.h"
 
@@ -63,7 +64,7 @@ void expectSame(const HostDomain &queries, const DeviceDomain &queriesThere, con
     return Copy<float>(std::vector<float>(like.size(), 9));
   };
   Copy<float> outThere = nines(out), dQThere = nines(dQ), dKThere = nines(dK), dVThere = nines(dV);
-  Copy<char> scratch(std::vector<char>(static_cast<size_t>(crossAttentionBackwardBytes<Heads>(a))));
+  Scratch scratch(crossAttentionBackwardBytes<Heads>(a));
   crossAttentionForward<Heads, Qk, V, Bf16>(a, outThere.data(), nullptr);
   crossAttentionBackward<Heads, Qk, V, Bf16>(
       a, {dOut.there.data(), dOut.ld, dQThere.data(), dKThere.data(), dVThere.data()},

@@ -6,6 +6,7 @@
 
 #include "cpu_reference.h"
 #include "domain_copies.h"
+#include "scratch.h"
 
 #include "../../runtime/embedding/cuda/distinct_lookups.h"
 #include "../../runtime/embedding/distinct.h"
@@ -168,9 +169,8 @@ template <int D, int N> struct Case {
                                   ldValues,
                                   w.data(),
                                   columns.data()};
-    Copy<char> scratch(
-        std::vector<char>(static_cast<size_t>(distinctProductScratchBytes(product)))),
-        backward(std::vector<char>(static_cast<size_t>(distinctGradientScratchBytes(product))));
+    Scratch scratch(distinctProductScratchBytes(product)),
+        backward(distinctGradientScratchBytes(product));
     multiplyDistinct(product, y.data(), ldY, scratch.data(), nullptr);
     multiplyDistinctGradient(product, {g.data(), ldY, dvalues.data(), dweight.data()},
                              backward.data(), nullptr);

@@ -1,6 +1,7 @@
 //===- linear_products_test.cpp - Matrix products and sums over the rows of a domain --===//
 
 #include "domain_copies.h"
+#include "scratch.h"
 
 #include "genrec_rt/kernels/cuda/exact_sum.h"
 #include "genrec_rt/kernels/cuda/interaction.h"
@@ -86,8 +87,7 @@ std::vector<float> contract(int64_t rows, int64_t capacity, int64_t k, int64_t n
   auto host = makeRoot(rows, random);
   DeviceDomain domain(*host, nullptr, capacity);
   Copy<float> xs(x), ys(y), out(std::vector<float>(static_cast<size_t>(k * n), -7));
-  Copy<char> scratch(
-      std::vector<char>(static_cast<size_t>(contractionScratchBytes(capacity, k, n))));
+  Scratch scratch(contractionScratchBytes(capacity, k, n));
   contractRows({domain.get(), capacity, k, n, xs.data(), k, ys.data(), n, out.data()},
                scratch.data(), nullptr);
   return out.fetch();
@@ -186,7 +186,7 @@ TEST(ExactSum, HasTheBitsOfTheHost) {
     auto host = makeRoot(count, random);
     DeviceDomain domain(*host, nullptr, count + 5);
     Copy<float> on(values), sum(std::vector<float>{7});
-    Copy<char> scratch{std::vector<char>(kExactSumScratchBytes)};
+    Scratch scratch(kExactSumScratchBytes);
     addExactly(domain.get(), count + 5, on.data(), sum.data(), scratch.data(), nullptr);
     ExactSum exact;
     exact.add(std::span<const float>(values));

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "domain_copies.h"
+#include "scratch.h"
 
 #include "genrec_rt/kernels/cpu/lists.h"
 #include "genrec_rt/kernels/cpu/picked_rows.h"
@@ -50,7 +51,7 @@ struct Lists {
 struct Made {
   Host host;
   DeviceDomain there;
-  Copy<char> scratch{std::vector<char>(kListScratchBytes)};
+  Scratch scratch{kListScratchBytes};
   NewLists made;
 
   /// With room for `lists` more and rows more than there are.

@@ -7,6 +7,7 @@
 #include "cpu_reference.h"
 #include "domain_copies.h"
 #include "note_copy.h"
+#include "scratch.h"
 
 #include "genrec_rt/kernels/cpu/rank.h"
 #include "genrec_rt/kernels/cuda/item_scores.h"
@@ -82,10 +83,6 @@ struct Catalogue {
   }
 };
 
-Copy<char> scratchOf(int64_t bytes) {
-  return Copy<char>(std::vector<char>(static_cast<size_t>(bytes)));
-}
-
 void expectTop(Catalogue &c, int64_t k, bool excludes) {
   const int64_t rows = c.queryCount() + 5;
   Ids expected(static_cast<size_t>(rows * k));
@@ -100,7 +97,7 @@ void expectTop(Catalogue &c, int64_t k, bool excludes) {
   const RankedItems ranked = c.onDevice(excludes);
   Copy<int64_t> index(Ids(expected.size(), 9));
   Copy<float> score(std::vector<float>(expected.size(), 9));
-  Copy<char> scratch = scratchOf(topItemsScratchBytes(ranked, k));
+  Scratch scratch(topItemsScratchBytes(ranked, k));
   topItems(ranked, k, index.data(), score.data(), scratch.data(), nullptr);
   EXPECT_EQ(index.fetch(), expected) << "k " << k;
   EXPECT_EQ(score.fetch(), expectedScores) << "k " << k;
@@ -116,7 +113,7 @@ void expectRanks(Catalogue &c, bool excludes) {
   ASSERT_TRUE(kernels::rankOf(nullptr, args, targets.data(), expected.data(), memory.data()));
   const RankedItems ranked = c.onDevice(excludes);
   Copy<int64_t> targetsThere(targets), ranks(Ids(expected.size(), 9));
-  Copy<char> scratch = scratchOf(rankTargetsScratchBytes(ranked));
+  Scratch scratch(rankTargetsScratchBytes(ranked));
   rankTargets(ranked, targetsThere.data(), ranks.data(), scratch.data(), nullptr);
   EXPECT_EQ(ranks.fetch(), expected);
 }
@@ -135,7 +132,7 @@ void expectListedRanks(Catalogue &c, const Lengths &lengths, bool excludes) {
   const RankedItems ranked = c.onDevice(excludes);
   Copy<int64_t> targetsThere(targets), ranks(Ids(expected.size(), 9));
   const int64_t capacity = static_cast<int64_t>(expected.size());
-  Copy<char> scratch = scratchOf(rankListsScratchBytes(ranked, capacity));
+  Scratch scratch(rankListsScratchBytes(ranked, capacity));
   rankLists(ranked, listedThere.get(), capacity, targetsThere.data(), ranks.data(), scratch.data(),
             nullptr);
   EXPECT_EQ(ranks.fetch(), expected);
@@ -186,8 +183,7 @@ TEST(Rank, NaNIsSeen) {
     ranked.item = itemThere.data();
     Copy<int64_t> targets(Ids{1, 2}), ranks(Ids(7)), index(Ids(21));
     Copy<float> score{std::vector<float>(21)};
-    Copy<char> scratch =
-        scratchOf(std::max(rankTargetsScratchBytes(ranked), topItemsScratchBytes(ranked, 3)));
+    Scratch scratch(std::max(rankTargetsScratchBytes(ranked), topItemsScratchBytes(ranked, 3)));
     rankTargets(ranked, targets.data(), ranks.data(), scratch.data(), nullptr);
     EXPECT_EQ(c.nan.row(), 0);
     NoteCopy again;
@@ -234,7 +230,7 @@ void expectScoreGradients(Catalogue &c, int64_t first, int64_t width, bool onto)
   const RankedItems ranked = c.onDevice(false);
   Copy<float> gradientThere(gradient), dQuery(std::vector<float>(query.size(), 9)),
       dItem(std::vector<float>(item.size(), 9));
-  Copy<char> scratch = scratchOf(scoreGradientsScratchBytes(ranked, {first, width}));
+  Scratch scratch(scoreGradientsScratchBytes(ranked, {first, width}));
   scoreItemsGradient(ranked, {first, width},
                      {gradientThere.data(), ld, onto ? ontoQuery.data() : nullptr,
                       onto ? ontoItem.data() : nullptr, dQuery.data(), dItem.data()},

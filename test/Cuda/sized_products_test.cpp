@@ -2,6 +2,7 @@
 
 #include "domain_copies.h"
 #include "note_copy.h"
+#include "scratch.h"
 
 #include "genrec_rt/kernels/cuda/sized_products.h"
 
@@ -69,7 +70,7 @@ void expectProduct(const Case &c) {
   p.onto = c.onto ? result.data() : nullptr, p.ldOnto = ldResult;
   p.result = result.data(), p.ldResult = ldResult;
   p.keepsRest = c.keepsRest, p.rest = -5, p.nanNote = nan.data();
-  Copy<char> scratch(std::vector<char>(static_cast<size_t>(productScratchBytes(p))));
+  Scratch scratch(productScratchBytes(p));
   multiply(p, scratch.data(), nullptr);
   const auto got = result.fetch();
   if (isCut)
