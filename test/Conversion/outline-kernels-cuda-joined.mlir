@@ -26,3 +26,27 @@ genrec.model @joined {
     genrec.output "s" %s : tensor<?xf32, #genrec.rows<@user>>
   }
 }
+
+// A scalar part is written where it is computed: of hundreds, those of all would not fit into registers.
+// CHECK: emitc.func @row_scalars
+// CHECK: math.exp
+// CHECK-NEXT: call_opaque "kernels::isFirstLane"
+// CHECK: math.log
+genrec.model @scalars {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %c = genrec.constant dense<1.0> : tensor<16xf32>
+    %n = genrec.constant dense<1.0> : tensor<f32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<16xf32>, !genrec.domain<@user>) -> tensor<?x16xf32, #genrec.rows<@user>>
+    %y = genrec.broadcast_rows %n to %user : (tensor<f32>, !genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %s = genrec.row_kernel %user(%x, %y) attributes {name = "scalars", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x16xf32, #genrec.rows<@user>>, tensor<?xf32, #genrec.rows<@user>>) -> tensor<?x18xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<16xf32>, %w: f32):
+      %e = math.exp %w : f32
+      %l = math.log %w : f32
+      %both = genrec.row_concat %v, %e, %l : (vector<16xf32>, f32, f32) -> vector<18xf32>
+      genrec.row_yield %both : vector<18xf32>
+    }
+    genrec.output "s" %s : tensor<?x18xf32, #genrec.rows<@user>>
+  }
+}

@@ -1,0 +1,32 @@
+// RUN: sed s/ROWS/32/g %s | genrec-opt --genrec-attach-target=target=cuda --genrec-outline-kernels | FileCheck %s --check-prefix=PRIVATE
+// RUN: sed s/ROWS/33/g %s | genrec-opt --genrec-attach-target=target=cuda --genrec-outline-kernels | FileCheck %s --check-prefix=TERMS
+
+// Of a sum into rows that an index picks, each chunk has its own where these are few; else rows leave terms, which are
+// added behind the kernel, and no row waits for another.
+// PRIVATE: emitc.func @row_sums
+// PRIVATE: call_opaque "kernels::chunkBegin"
+// PRIVATE: call_opaque "kernels::clearSums"
+// PRIVATE: call_opaque "kernels::addRow"
+// PRIVATE: SumShape row_sums_sums[] = {{[{][{][}][}]}};
+// TERMS: emitc.func @row_sums
+// TERMS-NOT: kernels::chunkBegin
+// TERMS: call_opaque "kernels::termsOf"{{.*}}template_args = [1, 1, 4, 0]
+// TERMS: for
+// TERMS: %[[TERMS:.*]] = call_opaque "kernels::rowTerms"{{.*}}template_args = [1, 1, 4, 0, 0, 0]
+// TERMS: call_opaque "kernels::addRow"(%[[TERMS]],
+// TERMS: SumShape row_sums_sums[] = {{[{][{]}}1, 1, 4, 4, 0, false, {0}}};
+genrec.model @sums {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %c = genrec.constant dense<1.0> : tensor<4xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<4xf32>, !genrec.domain<@user>) -> tensor<?x4xf32, #genrec.rows<@user>>
+    %n = genrec.constant dense<1> : tensor<i64>
+    %i = genrec.broadcast_rows %n to %user : (tensor<i64>, !genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %rows = genrec.row_kernel %user(%x, %i) attributes {name = "sums", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = [#genrec<result_role scattered>]} : (!genrec.domain<@user>, tensor<?x4xf32, #genrec.rows<@user>>, tensor<?xi64, #genrec.rows<@user>>) -> tensor<ROWSx4xf32> {
+    ^bb0(%v: vector<4xf32>, %k: i64, %a: !genrec.accumulator<tensor<ROWSx4xf32>>):
+      genrec.accumulate %v into %a at %k {clamp} : !genrec.accumulator<tensor<ROWSx4xf32>>, vector<4xf32>, i64
+      genrec.row_yield
+    }
+  }
+}
