@@ -20,9 +20,7 @@ namespace detail {
 /// The level of the least device that this unit is compiled for. Emulated models run `mma`, whose
 /// barriers cost the host less; tests run all levels.
 constexpr AttentionLevel modelLevel() {
-#if defined(GENREC_ATTENTION_LEVEL)
-  return AttentionLevel::GENREC_ATTENTION_LEVEL;
-#elif defined(__CUDA_ARCH_LIST__)
+#if defined(__CUDA_ARCH_LIST__)
   constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__}; // ascending, as in 800, 900
   return attentionLevelOf(kArchitectures[0] / 100);
 #else
