@@ -212,9 +212,7 @@ def test_an_example_has_the_same_bits_on_any_number_of_ranks(make: Callable[[Pat
 
 
 @needs_mpi
-def test_rows_that_travel_rounded_are_those_of_the_cpu(
-    binaries: dict[str, Path], rows: Path, tmp_path: Path
-) -> None:
+def test_rows_that_travel_rounded_are_those_of_the_cpu(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
     """Half of the bytes; one portion per rank, as results depend on the number of ranks."""
     flags, runs = ("--row-wire", "bf16", "--gradient-wire", "bf16"), {}
     for target in TARGETS:
@@ -278,18 +276,20 @@ def test_an_error_on_one_rank_ends_all_with_its_words(binaries: dict[str, Path],
 
 
 @needs_mpi
-@pytest.mark.parametrize(("number", "patience"), [(signal.SIGKILL, 300), (signal.SIGSTOP, 15)], ids=["killed", "stopped"])
+@pytest.mark.parametrize(
+    ("number", "patience"), [(signal.SIGKILL, 300), (signal.SIGSTOP, 15)], ids=["killed", "stopped"]
+)
 def test_a_rank_that_is_gone_ends_the_others(
     number: signal.Signals, patience: int, binaries: dict[str, Path], rows: Path, tmp_path: Path
 ) -> None:
-    """It is named, where it was stopped with the step; what was saved before goes on with the bits of an undisturbed run.
+    """It is named, where it was stopped with the step. What was saved goes on with the bits of an undisturbed run.
 
     Between processes, the emulated NCCL waits in its calls, with a patience of its own.
     """
     binary, steps, disturbed = binaries["cuda-emulated"], 6, tmp_path / "disturbed"
     given = [
-        "--data", rows, "--batch", BATCH, "--epochs", "40", "--seed", "5", "--threads", "1", "--log-every", "1", *PORTIONS,
-        "--checkpoint", disturbed, "--progress", "lines", "--checkpoint-every", "2", "--overlap", "keys",
+        "--data", rows, "--batch", BATCH, "--epochs", "40", "--seed", "5", "--threads", "1", "--log-every", "1",
+        *PORTIONS, "--checkpoint", disturbed, "--progress", "lines", "--checkpoint-every", "2", "--overlap", "keys",
     ]  # fmt: skip
     variables = ["env", f"GENREC_COMM_LIBRARY={MPI}", f"GENREC_SIMT_PATIENCE={patience}"]
     run = Run([*launcher(2), *variables, binary, "train", *given, "--comm-patience", patience])
