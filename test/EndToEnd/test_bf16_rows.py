@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import ROOT, Tolerance, assert_same, call, read_tensors, run_both, tool
+from compiled import BUILD, ROOT, Tolerance, assert_same, call, read_tensors, run_both, tool
 from launching import needs_mpi
 from training import compile_merged_and_apart, expect_interchangeable, train, write_drifting_rows
 
@@ -115,6 +115,23 @@ def test_ranks_change_no_bit(binary: Path, data: Path, tmp_path: Path) -> None:
     assert resumed == whole
     replicas = (*portions, "--replicate", "chance,odd")
     assert train(binary, data, tmp_path / "replicas", 40, *replicas, ranks=2, threads=1) == whole
+
+
+@pytest.mark.skipif(
+    not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists(), reason="this build runs no kernels on the host"
+)
+def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Emulated: on the device and in the host's memory behind a cache. Several portions are refused."""
+    model = tmp_path / "model"
+    call(tool("genrec-compile"), MODEL, "--target=cuda-emulated", "-o", model)
+    whole = train(binary, data, tmp_path / "host", 20)
+    for seed in ("1", "2"):
+        monkeypatch.setenv("GENREC_SIMT_SEED", seed)
+        assert train(model, data, tmp_path / f"device{seed}", 20, threads=1) == whole
+    cached = ("--host-tables", "chance=8,odd=8,nearest=8")
+    assert train(model, data, tmp_path / "cached", 20, *cached, threads=1) == whole
+    with pytest.raises(RuntimeError, match="values are bf16 run on one rank of a device, with one portion"):
+        train(model, data, tmp_path / "portions", 20, "--portions", "2", threads=1)
 
 
 def train_steps(rounding: str, folder: Path, *more: str | Path) -> np.ndarray:
