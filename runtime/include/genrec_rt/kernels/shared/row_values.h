@@ -2,8 +2,9 @@
 //
 // A bfloat16 is the upper half of a float: 8 bits of precision, a float's range. Widening is exact.
 // Rounding is to nearest, ties to even, or stochastic: up or down with the probability of the
-// distance from the other (Forsythe, "Reprint of a note on rounding-off errors", SIAM Review 1959,
-// section 2), so that the mean of many roundings is the value. The same bits on every target.
+// distance from the other (Gupta et al., "Deep learning with limited numerical precision", ICML
+// 2015, section 3.1), so that the mean of many roundings is the value. The same bits on every
+// target.
 //
 //===----------------------------------------------------------------------===//
 
