@@ -262,12 +262,10 @@ __device__ inline void drawRows(const RandomStream &stream, uint64_t row, int64_
 //===----------------------------------------------------------------------===//
 
 namespace detail {
-constexpr int64_t highestBit(int64_t count) {
-  int64_t bit = count > 0;
-  while (bit * 2 <= count)
-    bit *= 2;
-  return bit;
-}
+/// The greatest power of two that is at most Count; 0 of 0.
+template <int64_t Count> constexpr int64_t kHighestBit = 2 * kHighestBit<Count / 2>;
+template <> inline constexpr int64_t kHighestBit<1> = 1;
+template <> inline constexpr int64_t kHighestBit<0> = 0;
 } // namespace detail
 
 /// bucketOf for a number of edges known when compiling: as many steps for every x, each a load and
@@ -275,9 +273,8 @@ constexpr int64_t highestBit(int64_t count) {
 template <int64_t Count, class T> __device__ inline int64_t bucketAmong(T x, const double *edges) {
   const double value = static_cast<double>(x);
   int64_t below = 0; // edges that are <= x
-  constexpr int64_t kFirstStep = detail::highestBit(Count);
 #pragma unroll
-  for (int64_t step = kFirstStep; step > 0; step /= 2) {
+  for (int64_t step = detail::kHighestBit<Count>; step > 0; step /= 2) {
     const int64_t next = below + step;
     below = next <= Count && edges[next - 1] <= value ? next : below;
   }
