@@ -23,4 +23,8 @@ GENREC_INSTANTIATE(Biased, hopper)
 using Bare = AttentionConfig<Bf16, 128, 128, ScoreKind::silu, kCausal>;
 GENREC_INSTANTIATE(Bare, hopper)
 
+/// Softmax rescales between products.
+using Softmaxed = AttentionConfig<Bf16, 128, 128, ScoreKind::softmax, kCausal>;
+GENREC_INSTANTIATE(Softmaxed, hopper)
+
 } // namespace genrec::rt::cuda

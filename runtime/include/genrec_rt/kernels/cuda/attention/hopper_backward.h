@@ -186,6 +186,8 @@ sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
 /// What a consumer of backward works with, and what it adds up.
 template <class C, class Shape, class Shared> struct BackwardConsumer {
   static constexpr int kColumns = Shape::kColumns;
+  /// Tiles of 128 queries and biases leave no registers for dots that are under way.
+  static constexpr bool kAwaitsBoth = kColumns > 64 && (C::PositionBias || C::TimeBias);
   Shared &shared;
   const BackwardSpace &space;
   const BlockTerms<C> &terms;
@@ -219,7 +221,9 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
     if constexpr (Shape::kKeys) {
       startRows(dots, shared.v, groupRow, shared.dOut[stage]);
       commitProducts();
-      waitForProducts<1>();
+      waitForProducts<kAwaitsBoth ? 0 : 1>();
+      if constexpr (kAwaitsBoth)
+        keepInRegisters(dots);
     } else {
       waitForProducts<0>();
     }
@@ -241,8 +245,10 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
       commitProducts();
     }
     if constexpr (Shape::kKeys) {
-      waitForProducts<Shape::kValues ? 1 : 0>();
-      keepInRegisters(dots);
+      if constexpr (!kAwaitsBoth) {
+        waitForProducts<Shape::kValues ? 1 : 0>();
+        keepInRegisters(dots);
+      }
       scoreGradients(scores, dots, kept, terms, shared.tile[stage]);
       addGradients(dots, stage, column);
     }
