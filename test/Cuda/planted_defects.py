@@ -86,8 +86,8 @@ def ranks(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect
 
 
 LET_GO = "release(&shared.keys[keys.stage].empty);"
-SCORES = f"waitForProducts<1>();\n    keepInRegisters(scores);\n    {LET_GO}"
-OUT = "waitForProducts<0>();\n  keepInRegisters(out);\n  release(&shared.values[values.stageBefore()].empty);"
+SCORES = f"waitForProducts<1>();\n      keepInRegisters(scores);\n      {LET_GO}"
+OUT = "waitForProducts<0>();\n    keepInRegisters(out);\n    release(&shared.values[values.stageBefore()].empty);"
 COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);"
 PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);"
 

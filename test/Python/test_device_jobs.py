@@ -116,7 +116,7 @@ def test_sanitizers_pass_over_what_is_slow_and_fail_on_what_they_find(
 def test_places_that_wait_are_found_in_the_sources() -> None:
     waits = device_pack.find_waits()
     said = {line for place, line in waits.items() if place.startswith("hopper_forward.h:")}
-    assert "waitForPhase(&shared.empty[stage], ring.parity ^ 1);" in said
+    assert "waitForPhase(&keys.empty, keyRing.parity ^ 1);" in said
     assert len({place.partition(":")[0] for place in waits}) >= 3
 
 

@@ -224,25 +224,85 @@ template <class C> struct ForwardConsumer {
 };
 
 /// A tile of queries of a warpgroup.
-template <class C, class Shared, class Unit>
-__device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C> &state,
-                                               const Unit &unit, const BlockTerms<C> &terms) {
+template <class C, class Shared> struct ForwardTile {
   using Shape = HopperForward<C>;
-  constexpr int kColumns = Shape::kColumns, kOut = Shape::ValueTile::kPadded;
-  const SeenTiles<C, Over::keys, kColumns> tiles(unit.mask, unit.range());
-  const int groupRow = state.turns.group * 64, warpRow = groupRow + warpOf() % 4 * 16;
-  const int warpBegin = unit.begin + warpRow;
-  const LaneRows<C, true> rows(terms, warpBegin);
-  auto &keys = state.keys;
-  auto &values = state.values;
-
+  static constexpr int kColumns = Shape::kColumns, kOut = Shape::ValueTile::kPadded;
+  Shared &shared;
+  ForwardConsumer<C> &state;
+  const BlockTerms<C> &terms;
+  int groupRow = state.turns.group * 64, warpRow = groupRow + warpOf() % 4 * 16, warpBegin;
+  LaneRows<C, true> rows;
+  Ring<Shape::kStages> &keys = state.keys;
+  Ring<Shape::kValueStages> &values = state.values;
   Fragment<kOut> out;
-  out.clear();
   Fragment<kColumns> scores;
-  LeftOperand<kColumns> weights, next;
+  LeftOperand<kColumns> weights, next; ///< that are multiplied, and those computed meanwhile
   SoftmaxRows softmax;
   float rescale[2] = {1, 1};
-  auto weigh = [&](int column) {
+  bool hasLast = false; ///< values have been multiplied
+
+  __device__ __forceinline__ ForwardTile(Shared &shared, ForwardConsumer<C> &state,
+                                         const BlockTerms<C> &terms, int begin)
+      : shared(shared), state(state), terms(terms), warpBegin(begin + warpRow),
+        rows(terms, warpBegin) {
+    out.clear();
+  }
+
+  // Every row sees itself, so there is a first tile. Products are started and waited for without
+  // branches between: else the assembler makes them wait for each other. Those of weights are
+  // awaited only when the next scores are under way: these overwrite what weights are computed
+  // from, which keeps the assembler from putting the wait before the weights. Softmax rescales
+  // what they are added to, which the assembler takes only while no product runs.
+  __device__ __forceinline__ void run(const SeenTiles<C, Over::keys, kColumns> &tiles) {
+    int column = tiles.first();
+    waitForPhase(&shared.queries.full, state.parity);
+    waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+    state.turns.await();
+    startScores();
+    state.turns.pass();
+    waitForProducts<0>();
+    keepInRegisters(scores);
+    release(&shared.keys[keys.stage].empty);
+    weigh(column);
+    for (column = tiles.after(column); tiles.has(column); column = tiles.after(column)) {
+      waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+      if constexpr (C::Softmax) {
+        waitForProducts<0>();
+        finishOut();
+      }
+      state.turns.await();
+      startScores();
+      if constexpr (!C::Softmax) {
+        waitForProducts<1>();
+        finishOut();
+      }
+      startOut();
+      state.turns.pass();
+      waitForProducts<1>();
+      keepInRegisters(scores);
+      release(&shared.keys[keys.stage].empty);
+      weigh(column);
+    }
+    release(&shared.queries.empty);
+    waitForProducts<0>();
+    finishOut();
+    startOut();
+    waitForProducts<0>();
+    keepInRegisters(out);
+    release(&shared.values[values.stageBefore()].empty);
+    state.parity ^= 1;
+    storeOutput(out, softmax, terms, rows, warpBegin);
+  }
+
+private:
+  __device__ __forceinline__ void startScores() {
+    startProducts();
+    startRows(scores, shared.q, groupRow, shared.k[keys.stage]);
+    commitProducts();
+  }
+
+  /// The scores of a tile of keys become the next weights.
+  __device__ __forceinline__ void weigh(int column) {
     if constexpr (Shape::kBiased)
       waitForPhase(&shared.terms[keys.stage].full, keys.parity);
     addBiases(scores, terms, rows, shared.tile[keys.stage], warpRow, column);
@@ -257,22 +317,18 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
       dropWeights<C>(scores, kept);
     }
     next.set(scores);
-  };
-  auto startScores = [&] {
-    startProducts();
-    startRows(scores, shared.q, groupRow, shared.k[keys.stage]);
-    commitProducts();
-  };
-  // When the product of the weights before the last ones is there.
-  bool hasLast = false;
-  auto finishOut = [&] {
+  }
+
+  /// When the product of the last weights is there.
+  __device__ __forceinline__ void finishOut() {
     keepInRegisters(out);
     release(&shared.values[values.stageBefore()].empty, hasLast);
     hasLast = true;
     if constexpr (C::Softmax)
       forFragment<kOut>([&](int n, int i, int h, int) { out.d[n][i] *= rescale[h]; });
-  };
-  auto startOut = [&] {
+  }
+
+  __device__ __forceinline__ void startOut() {
     weights = next;
     waitForPhase(&shared.values[values.stage].full, values.parity);
     keepInRegisters(out);
@@ -280,52 +336,14 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
     startWeights(out, weights, shared.v[values.stage]);
     commitProducts();
     values.advance();
-  };
-
-  // Every row sees itself, so there is a first tile. Products are started and waited for without
-  // branches between: else the assembler makes them wait for each other. Those of weights are
-  // awaited only when the next scores are under way: these overwrite what weights are computed
-  // from, which keeps the assembler from putting the wait before the weights. Softmax rescales
-  // what they are added to, which the assembler takes only while no product runs.
-  int column = tiles.first();
-  waitForPhase(&shared.queries.full, state.parity);
-  waitForPhase(&shared.keys[keys.stage].full, keys.parity);
-  state.turns.await();
-  startScores();
-  state.turns.pass();
-  waitForProducts<0>();
-  keepInRegisters(scores);
-  release(&shared.keys[keys.stage].empty);
-  weigh(column);
-  for (column = tiles.after(column); tiles.has(column); column = tiles.after(column)) {
-    waitForPhase(&shared.keys[keys.stage].full, keys.parity);
-    if constexpr (C::Softmax) {
-      waitForProducts<0>();
-      finishOut();
-    }
-    state.turns.await();
-    startScores();
-    if constexpr (!C::Softmax) {
-      waitForProducts<1>();
-      finishOut();
-    }
-    startOut();
-    state.turns.pass();
-    waitForProducts<1>();
-    keepInRegisters(scores);
-    release(&shared.keys[keys.stage].empty);
-    weigh(column);
   }
-  release(&shared.queries.empty);
-  waitForProducts<0>();
-  finishOut();
-  startOut();
-  waitForProducts<0>();
-  keepInRegisters(out);
-  release(&shared.values[values.stageBefore()].empty);
-  state.parity ^= 1;
+};
 
-  storeOutput(out, softmax, terms, rows, warpBegin);
+template <class C, class Shared, class Unit>
+__device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C> &state,
+                                               const Unit &unit, const BlockTerms<C> &terms) {
+  const SeenTiles<C, Over::keys, HopperForward<C>::kColumns> tiles(unit.mask, unit.range());
+  ForwardTile<C, Shared>(shared, state, terms, unit.begin).run(tiles);
 }
 
 /// The warps of the first warpgroup produce, those of the others consume.
