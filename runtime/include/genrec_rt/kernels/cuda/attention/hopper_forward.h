@@ -73,12 +73,8 @@ template <class C> struct HopperForward {
     ValueTile v[kValueStages];
     TileTerms<C, true, kRows, kColumns> tile[kStages];
     TimeBuckets buckets;
-    /// That the block works on; behind the last one stands one without rows. The producer is at
-    /// most one ahead, as it waits for the queries' buffer: that is let go by who has read its
-    /// unit.
-    Unit units[kUnits];
-    Barrier unitFull[kUnits];
-    Turns queries, keys[kStages], values[kValueStages], terms[kStages];
+    Unit units[kUnits]; ///< that the block works on; behind the last one stands one without rows
+    Turns unit[kUnits], queries, keys[kStages], values[kValueStages], terms[kStages];
   };
   static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
 
@@ -88,8 +84,8 @@ template <class C> struct HopperForward {
       initBarrier(&turns.full, full);
       initBarrier(&turns.empty, empty);
     };
-    for (Barrier &full : shared.unitFull)
-      initBarrier(&full, 1);
+    for (Turns &unit : shared.unit)
+      init(unit, 1, kConsumerWarps + (kBiased ? kStages : 0));
     init(shared.queries, 1, kConsumerWarps);
     for (int s = 0; s < kStages; ++s) {
       init(shared.keys[s], 1, kConsumerWarps);
@@ -129,8 +125,9 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
   Ring<Shape::kUnits> units;
   for (int parity = 0;; units.advance(), parity ^= 1) {
     const Unit unit(args, takeTile(list));
+    waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);
     shared.units[units.stage] = unit;
-    arrive(&shared.unitFull[units.stage]);
+    arrive(&shared.unit[units.stage].full);
     if (!unit.hasRows())
       return;
     const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
@@ -158,8 +155,9 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
 template <class C, class Shared, class Body>
 __device__ __forceinline__ void forUnits(Shared &shared, Body body) {
   for (Ring<HopperForward<C>::kUnits> units;; units.advance()) {
-    waitForPhase(&shared.unitFull[units.stage], units.parity);
+    waitForPhase(&shared.unit[units.stage].full, units.parity);
     const typename HopperForward<C>::Unit unit = shared.units[units.stage];
+    release(&shared.unit[units.stage].empty);
     if (!unit.hasRows())
       return;
     body(unit);
