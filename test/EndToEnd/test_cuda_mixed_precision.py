@@ -119,20 +119,26 @@ def test_steps_with_products_are_captured_and_allocate_nothing(wide: dict[str, P
     assert more["allocations"] == few["allocations"]
 
 
-def expect_near_gradients(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    """Of Adam's first moments after one step. A ReLU at zero may go the other way, and a column with it, so the median
-    counts. Biases of keys have gradients of 0, up to rounding."""
+def expect_near_gradients(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray], near: float) -> None:
+    """Of Adam's first moments after one step. A ReLU near zero may go the other way, and a column with it, so the
+    median counts. Biases of keys have gradients of 0, up to rounding."""
     names = [name for name in expected if name.endswith(".state0") and ".key.bias" not in name]
     assert names
     for name in names:
         apart = np.median(np.abs(actual[name] - expected[name]))
-        assert apart <= 0.02 * np.sqrt(np.mean(np.square(expected[name]))), name
+        assert apart <= near * np.sqrt(np.mean(np.square(expected[name]))), name
 
 
-@pytest.mark.parametrize(("name", "model", "options"), [
-    ("hstu_retrieval", "Retrieval", {"time_bias": True}), ("sasrec", "SASRec", {}),
-])  # fmt: skip
-def test_attention_trains_as_on_the_cpu(name: str, model: str, options: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "model", "options", "near"),
+    [
+        ("hstu_retrieval", "Retrieval", {"time_bias": True}, 2e-3),
+        ("sasrec", "SASRec", {}, 0.05),
+    ],  # the latter has ReLUs
+)
+def test_attention_trains_as_on_the_cpu(
+    name: str, model: str, options: dict[str, Any], near: float, tmp_path: Path
+) -> None:
     """HSTU and SASRec: attention of bfloat16, on tensor cores' instructions."""
     made = make_retrieval(name, model, tmp_path, compile_options={"mixed_precision": True}, **options)
     losses, kept = [], []
@@ -141,7 +147,7 @@ def test_attention_trains_as_on_the_cpu(name: str, model: str, options: dict[str
         train(made.binaries[target], made.data, tmp_path / f"{target}.first", steps=1)
         kept.append(tensors(tmp_path / f"{target}.first"))
     np.testing.assert_allclose(losses[1], losses[0], rtol=NEAR)
-    expect_near_gradients(kept[1], kept[0])
+    expect_near_gradients(kept[1], kept[0], near)
 
 
 def test_nvcc_compiles_the_units(wide: dict[str, Path], tmp_path: Path) -> None:
