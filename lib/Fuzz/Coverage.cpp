@@ -16,8 +16,8 @@ using namespace genrec::fuzz;
 /// Whether an attribute is an option, rather than a number or a name.
 static bool isChoice(Attribute value) {
   return isa<PoolKindAttr, KeepKindAttr, HashKindAttr, ReduceKindAttr, CompareKindAttr,
-             ScoreKindAttr, MetricKindAttr, PadSideAttr, EvictKindAttr,
-             RowElementAttr, RowRoundingAttr>(value);
+             ScoreKindAttr, MetricKindAttr, PadSideAttr, EvictKindAttr, RowElementAttr,
+             RowRoundingAttr>(value);
 }
 
 static std::string keyword(Attribute value) {

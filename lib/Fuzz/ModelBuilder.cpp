@@ -130,8 +130,9 @@ void ModelBuilder::addRowElement(SmallVectorImpl<NamedAttribute> &attributes) {
   attributes.push_back(
       named("element", RowElementAttr::get(builder.getContext(), RowElement::bf16)));
   if (chance(60))
-    attributes.push_back(named("rounding", RowRoundingAttr::get(builder.getContext(),
-                                                                 static_cast<RowRounding>(integer(0, 1)))));
+    attributes.push_back(
+        named("rounding",
+              RowRoundingAttr::get(builder.getContext(), static_cast<RowRounding>(integer(0, 1)))));
 }
 
 FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool distinctRows) {

@@ -35,8 +35,8 @@ uint64_t tableRowIdentity(llvm::StringRef name, int64_t id);
 
 /// The bfloat16 nearest to the float nearest to `x`, ties to even. A NaN stays one.
 double nearestBf16(double x);
-/// The float nearest to `x`, rounded to bfloat16: up in magnitude with the probability, in 2^16-ths,
-/// of its distance from the smaller one, by `draw` in [0, 1).
+/// The float nearest to `x`, rounded to bfloat16: up in magnitude with the probability, in
+/// 2^16-ths, of its distance from the smaller one, by `draw` in [0, 1).
 double stochasticBf16(double x, double draw);
 
 /// XXH3_64bits_withSeed, the first half of MurmurHash3_x64_128, or FarmHash's Fingerprint64 (seed

@@ -332,8 +332,7 @@ llvm::Expected<RowHandle> RankedStep::findRow(Evaluator &evaluator, Operation *o
     copy->value.assign(from.value, from.value + rows.dim + rows.stateFloats);
     portion.byAddress[copy->value.data()] = copy.get();
   }
-  return RowHandle{copy->value.data(), copy->held.front().slotStride,
-                   copy->held.front().identity};
+  return RowHandle{copy->value.data(), copy->held.front().slotStride, copy->held.front().identity};
 }
 
 void RankedStep::collect(CollectOp op) {

@@ -116,10 +116,9 @@ json::Array WorldDescriber::tables() {
     const rt::PlacementChoice &choice = chosen.tables[number];
     TableOp op = table.table;
     auto owned = static_cast<int64_t>(std::ceil(table.mostOwned));
-    auto bytes = static_cast<double>(
-        rt::storeValueBytes(owned, op.getRowType().getValueFloats(), op.getStateFloats(),
-                            op.hasRowRules()) +
-        rt::storeKeyBytes(owned));
+    auto bytes = static_cast<double>(rt::storeValueBytes(owned, op.getRowType().getValueFloats(),
+                                                         op.getStateFloats(), op.hasRowRules()) +
+                                     rt::storeKeyBytes(owned));
     list.push_back(
         json::Object{{"name", table.table.getSymName()},
                      {"ids", table.ids},

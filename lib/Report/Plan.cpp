@@ -207,12 +207,11 @@ json::Array PlanDescriber::tables() {
   json::Array list;
   for (TableOp table : index.tables) {
     OptimizerAttr optimizer = table.getOptimizer();
-    list.push_back(json::Object{
-        {"name", table.getSymName()},
-        {"dim", static_cast<int64_t>(table.getDim())},
-        {"optimizer", stringifyOptimizerKind(optimizer.getKind())},
-        {"bytes_per_row", table.getRowBytes()},
-        {"where", describeLocation(table.getLoc())}});
+    list.push_back(json::Object{{"name", table.getSymName()},
+                                {"dim", static_cast<int64_t>(table.getDim())},
+                                {"optimizer", stringifyOptimizerKind(optimizer.getKind())},
+                                {"bytes_per_row", table.getRowBytes()},
+                                {"where", describeLocation(table.getLoc())}});
     if (TableOp merged = findMergedTable(table))
       (*list.back().getAsObject())["in"] = merged.getSymName();
     if (std::string rules = describeRowRules(table); !rules.empty())

@@ -137,7 +137,14 @@ class Table:
             optimizer = self.optimizer or recording.optimizer
             recording.declare_table(
                 TableDeclaration(
-                    self.name, self.dim, self.id_bits, self.init, optimizer, self._place.named(self.name), self.rules, self.storage
+                    self.name,
+                    self.dim,
+                    self.id_bits,
+                    self.init,
+                    optimizer,
+                    self._place.named(self.name),
+                    self.rules,
+                    self.storage,
                 )
             )
             recording.cache[key] = True

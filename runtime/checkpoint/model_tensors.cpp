@@ -69,7 +69,8 @@ public:
     if (!states)
       return;
     for (int32_t s = 0; s < config.states; ++s)
-      add(table, stateName(name, s), {RowColumn::Kind::floats, config.valueFloats() + s * width, width},
+      add(table, stateName(name, s),
+          {RowColumn::Kind::floats, config.valueFloats() + s * width, width},
           config.rowStates ? std::vector<int64_t>{} : std::vector{width});
     if (config.rules.any())
       addSightings(table, name);
@@ -278,8 +279,8 @@ void checkRowCounts(const SafetensorsReader &file, const std::string &ids,
                   tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
 }
 
-/// What a file has of each row of a table, beside its id: tensors by name, the value and each state;
-/// the sightings as "<sighted>.last_step" and "<sighted>.steps".
+/// What a file has of each row of a table, beside its id: tensors by name, the value and each
+/// state; the sightings as "<sighted>.last_step" and "<sighted>.steps".
 struct RowTensors {
   std::string ids;
   std::vector<std::pair<std::string, int64_t>> floats; ///< names and widths

@@ -416,9 +416,8 @@ int64_t EmbeddingStore::numberOf(int64_t id) const { return numberAt(lookup(id, 
 
 /// The number of the row at an address, -1 where there is none.
 int64_t EmbeddingStore::numberAt(const float *row) const {
-  auto after =
-      std::upper_bound(chunksByAddress.begin(), chunksByAddress.end(), std::pair(row, int64_t(0)),
-                       isBefore);
+  auto after = std::upper_bound(chunksByAddress.begin(), chunksByAddress.end(),
+                                std::pair(row, int64_t(0)), isBefore);
   if (!row || after == chunksByAddress.begin())
     return -1;
   const auto [begin, chunk] = *std::prev(after);
@@ -428,20 +427,21 @@ int64_t EmbeddingStore::numberAt(const float *row) const {
 
 void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t count,
                               const int64_t *counted, uint64_t *identities) const {
-  parallelFor(on.pool, counted ? *counted : count, kFindGrain, [&](int64_t begin, int64_t end, int64_t) {
-    // Ids come from memory: those of a block are on their way while its rows are numbered.
-    int64_t numbers[kBlock];
-    for (int64_t first = begin; first < end; first += kBlock) {
-      const int64_t count = std::min(kBlock, end - first);
-      for (int64_t i = 0; i < count; ++i) {
-        numbers[i] = numberAt(rows[first + i]);
-        if (numbers[i] >= 0)
-          __builtin_prefetch(&idChunks[numbers[i] >> kIdShift][numbers[i] & (kIdChunk - 1)]);
-      }
-      for (int64_t i = 0; i < count; ++i)
-        identities[first + i] = numbers[i] < 0 ? 0 : config.identityOf(id(numbers[i]));
-    }
-  });
+  parallelFor(
+      on.pool, counted ? *counted : count, kFindGrain, [&](int64_t begin, int64_t end, int64_t) {
+        // Ids come from memory: those of a block are on their way while its rows are numbered.
+        int64_t numbers[kBlock];
+        for (int64_t first = begin; first < end; first += kBlock) {
+          const int64_t count = std::min(kBlock, end - first);
+          for (int64_t i = 0; i < count; ++i) {
+            numbers[i] = numberAt(rows[first + i]);
+            if (numbers[i] >= 0)
+              __builtin_prefetch(&idChunks[numbers[i] >> kIdShift][numbers[i] & (kIdChunk - 1)]);
+          }
+          for (int64_t i = 0; i < count; ++i)
+            identities[first + i] = numbers[i] < 0 ? 0 : config.identityOf(id(numbers[i]));
+        }
+      });
 }
 
 /// The last row takes the number. A slot of a bucket that ids went past stays one that counts

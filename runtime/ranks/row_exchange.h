@@ -60,9 +60,9 @@ struct ExchangedStore {
 };
 
 /// The keys that one lookup of one portion asks for. `rows[i]` becomes the address of a copy of the
-/// row's value: the same one for equal keys of one step, `valueFloats()` floats, not to be written to, there
-/// until `begin`. Entries with valid[i] == 0 (`valid` may be null) and those whose key is -1 become
-/// `zeroRow`.
+/// row's value: the same one for equal keys of one step, `valueFloats()` floats, not to be written
+/// to, there until `begin`. Entries with valid[i] == 0 (`valid` may be null) and those whose key is
+/// -1 become `zeroRow`.
 struct RowRequest {
   int32_t store = 0;
   const int64_t *keys = nullptr;

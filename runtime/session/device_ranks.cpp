@@ -14,9 +14,10 @@ static std::vector<DeviceExchangedStore> describeStores(const ExchangedTables &t
   std::vector<DeviceExchangedStore> stores;
   for (const ExchangedStore &store : tables.stores) {
     if (store.isBf16)
-      throw Error("tables whose values are bf16 run on one rank of a device, with one portion: their "
-                  "rows are not exchanged there yet",
-                  "train with one rank and without --portions, or on the host (--target=cpu)");
+      throw Error(
+          "tables whose values are bf16 run on one rank of a device, with one portion: their "
+          "rows are not exchanged there yet",
+          "train with one rank and without --portions, or on the host (--target=cpu)");
     stores.push_back({store.dim, store.members, store.keyBits});
   }
   return stores;

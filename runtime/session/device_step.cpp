@@ -13,8 +13,7 @@ namespace genrec::rt {
 DeviceStep::DeviceStep(StepSlot &slot, DeviceState &state)
     : slot(slot), shared(slot.state()), state(state), device(state.device()), batch(slot, state),
       leaving(slot, state, batch), times(device), chosen(device, "lookup.chosen"),
-      usesTemporary(shared.model.table_count),
-      identities(shared.model.table_count) {}
+      usesTemporary(shared.model.table_count), identities(shared.model.table_count) {}
 
 DeviceStep::~DeviceStep() {
   if (!dispatched && !isAbandoned)

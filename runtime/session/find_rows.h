@@ -13,8 +13,8 @@ namespace genrec::rt {
 bool findRows(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t *valid,
               int64_t count, float **rows);
 
-/// The identities of rows of a table in random streams, there until the next call for it; null where
-/// no step draws numbers for its rows.
+/// The identities of rows of a table in random streams, there until the next call for it; null
+/// where no step draws numbers for its rows.
 const uint64_t *identifyRows(StepSlot &slot, int32_t table, float *const *rows, int64_t count);
 
 } // namespace genrec::rt

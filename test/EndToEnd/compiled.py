@@ -79,11 +79,7 @@ def read_tensors(file: bytes) -> dict[str, np.ndarray]:
             values = (values.astype(np.uint32) << 16).view(np.float32)
         return values.reshape(entry["shape"])
 
-    return {
-        name: read(entry)
-        for name, entry in header.items()
-        if name != "__metadata__"
-    }
+    return {name: read(entry) for name, entry in header.items() if name != "__metadata__"}
 
 
 def run_both(

@@ -325,8 +325,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     ATableExactlyFullIsFound, AdversarialIdsOfOneGroupDigestAndStepAreAllFound,
     InitialValuesDependOnSeedNameAndIdAlone, TablesThatShareAStoreHaveInitialValuesOfTheirOwn,
     TablesThatShareAStoreAreExportedApart, WhatLeavesAStoreDoesNotDependOnTheSeed,
-    AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking, ValuesOfBf16AreThoseOfFloatsRoundedToNearest,
-    RowsAreIdentifiedByNameAndIdWhereverTheyAre);
+    AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking,
+    ValuesOfBf16AreThoseOfFloatsRoundedToNearest, RowsAreIdentifiedByNameAndIdWhereverTheyAre);
 
 } // namespace genrec::rt::test
 

@@ -42,7 +42,8 @@ static void addInput(Value input, BlockArgument argument, Alignment &alignment) 
   if (auto row = dyn_cast<RowType>(type.getElementType())) {
     alignment.add(row.getWidth());
     alignment.add(row.getValueFloats()); // where states begin
-  } else if (isVector(argument) || (isa<RankedTensorType>(argument.getType()) && type.getRank() == 2))
+  } else if (isVector(argument) ||
+             (isa<RankedTensorType>(argument.getType()) && type.getRank() == 2))
     alignment.addRows(input);
 }
 

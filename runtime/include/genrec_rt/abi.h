@@ -313,9 +313,9 @@ typedef struct genrec_step {
  * and row, and end the run after the stage; the call then leaves zeros. */
 
 /* Finds the rows of `ids` (training: inserts unseen ones) in table `table`;
- * rows[r] points at [value dim][state dim]…, a value of bf16 at (dim + 1) / 2 floats; entries with valid[r] == 0 point at a
- * row of zeros. `valid` may be null. Outside training unseen ids, and in training
- * ids that are not admitted yet, point at temporary rows that hold initial values. */
+ * rows[r] points at [value dim][state dim]…, a value of bf16 at (dim + 1) / 2 floats; entries with
+ * valid[r] == 0 point at a row of zeros. `valid` may be null. Outside training unseen ids, and in
+ * training ids that are not admitted yet, point at temporary rows that hold initial values. */
 void genrec_rt_table_rows(genrec_step *step, int32_t table,
                           const genrec_domain *domain, const int64_t *ids,
                           const uint8_t *valid, float **rows);

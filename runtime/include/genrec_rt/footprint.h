@@ -164,8 +164,8 @@ inline int64_t storeSightingOffset(int64_t valueFloats, int64_t stateFloats) {
 
 /// Floats from one row to the next; with rules about rows, a sighting of 16 bytes is one's end.
 inline int64_t storeRowFloats(int64_t valueFloats, int64_t stateFloats, bool hasRules = false) {
-  int64_t floats = hasRules ? storeSightingOffset(valueFloats, stateFloats) + 4
-                            : valueFloats + stateFloats;
+  int64_t floats =
+      hasRules ? storeSightingOffset(valueFloats, stateFloats) + 4 : valueFloats + stateFloats;
   return (floats + 15) / 16 * 16;
 }
 

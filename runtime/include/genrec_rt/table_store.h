@@ -1,9 +1,9 @@
 //===- table_store.h - What every store of table rows does -------*- C++ -*-===//
 //
 // Rows by 64-bit ids: [value dim][state]…[sighting], numbered in the order of insertion. All are
-// floats, but that values may be bfloat16, filled up to whole floats. The stores of the host (store.h) and of a device (cuda/store.h) implement this
-// interface; session, checkpoint and trainer know no other. One conformance suite judges both
-// (test/Runtime/store_conformance.h).
+// floats, but that values may be bfloat16, filled up to whole floats. The stores of the host
+// (store.h) and of a device (cuda/store.h) implement this interface; session, checkpoint and
+// trainer know no other. One conformance suite judges both (test/Runtime/store_conformance.h).
 //
 // Calls take whole batches. Their arrays (ids, valid, rows, counters) are memory that
 // `arguments()` allocates; the addresses they write are memory of the kind `rowMemory()`. A store
@@ -53,7 +53,8 @@ struct RowInitializer {
 /// In what values are stored. bf16: initial ones are rounded to nearest, ties to even.
 enum class RowElement : int32_t { f32 = GENREC_ROW_F32, bf16 = GENREC_ROW_BF16 };
 
-/// Writes `dim` floats as the value of a row of bf16, each rounded to nearest, ties to even; and back.
+/// Writes `dim` floats as the value of a row of bf16, each rounded to nearest, ties to even; and
+/// back.
 void packValues(const float *values, int64_t dim, float *row);
 void unpackValues(const float *row, int64_t dim, float *values);
 
@@ -176,8 +177,8 @@ public:
   virtual void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count,
                           int64_t *ids, float **rows) const = 0;
 
-  /// identities[i] = StoreConfig::identityOf of the row at rows[i]; 0 where the store has none. Of a
-  /// device, `counted` may hold the number of rows, at most `count`; else null.
+  /// identities[i] = StoreConfig::identityOf of the row at rows[i]; 0 where the store has none. Of
+  /// a device, `counted` may hold the number of rows, at most `count`; else null.
   virtual void identify(const StoreStream &on, float *const *rows, int64_t count,
                         const int64_t *counted, uint64_t *identities) const = 0;
 

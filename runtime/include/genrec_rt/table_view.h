@@ -26,7 +26,8 @@ public:
       : store(&store), addresses(std::move(addresses)) {}
 
   int64_t size() const { return addresses.size(); }
-  /// The value of each row, widened to float where it is bf16; what is written is rounded to nearest.
+  /// The value of each row, widened to float where it is bf16; what is written is rounded to
+  /// nearest.
   void readValues(int64_t first, int64_t count, float *to) const;
   void readValues(float *to) const { readValues(0, size(), to); }
   void writeValues(const float *from);

@@ -74,9 +74,8 @@ private:
 Value Expansion::buildHandles(OpBuilder &builder, Value ids, Value valid,
                               TableOp table, Location loc) {
   FlatSymbolRefAttr domain = getRowDomain(ids.getType());
-  return TableRowsOp::create(
-      builder, loc, getRowsType(domain, {}, table.getRowType()), ids, valid,
-      FlatSymbolRefAttr::get(table.getSymNameAttr()));
+  return TableRowsOp::create(builder, loc, getRowsType(domain, {}, table.getRowType()), ids, valid,
+                             FlatSymbolRefAttr::get(table.getSymNameAttr()));
 }
 
 /// Builds one table_rows per list of ids and table. It is valid where any of the lookups is.
@@ -191,9 +190,13 @@ PendingUpdate Expansion::prepare(UpdateParameterOp update, Value &gradient) {
       update.getGradient(), rows.getDomain());
   ++parameterUpdates;
   RewriteCounter::count("expand-parameter-update");
-  return {update, rows.getDomain(), rows.getResult(),
-          parameter.getOptimizer(), /*onTable=*/false,
-          /*roundsStochastically=*/false, ("update_" + parameter.getSymName()).str()};
+  return {update,
+          rows.getDomain(),
+          rows.getResult(),
+          parameter.getOptimizer(),
+          /*onTable=*/false,
+          /*roundsStochastically=*/false,
+          ("update_" + parameter.getSymName()).str()};
 }
 
 /// The gradient of a pooled lookup is that of its list, fanned out to the entries. It is read from
@@ -236,20 +239,23 @@ PendingUpdate Expansion::prepare(UpdateTableOp update, Value &gradient) {
   }
   FlatSymbolRefAttr domain = declareStepDomain(
       model, ("touched_" + table.getSymName()).str(), /*reuse=*/false);
-  auto unique = UniqueRowsOp::create(
-      builder, update.getLoc(),
-      DomainType::get(builder.getContext(), domain),
-      getRowsType(domain, {}, table.getRowType()), rows, gradients,
-      /*all=*/!changesWithoutGradient(table.getOptimizer(), /*onTable=*/true));
+  auto unique =
+      UniqueRowsOp::create(builder, update.getLoc(), DomainType::get(builder.getContext(), domain),
+                           getRowsType(domain, {}, table.getRowType()), rows, gradients,
+                           /*all=*/!changesWithoutGradient(table.getOptimizer(), /*onTable=*/true));
   Type type = getRowsType(domain, {static_cast<int64_t>(table.getDim())},
                           builder.getF32Type());
   gradient = SegmentSumOp::create(builder, update.getLoc(), type,
                                   unique.getDomain(), gradients);
   ++tableUpdates;
   RewriteCounter::count("expand-table-update");
-  return {update, unique.getDomain(), unique.getResult(),
-          table.getOptimizer(), /*onTable=*/true,
-          table.roundsStochastically(), ("update_" + table.getSymName()).str()};
+  return {update,
+          unique.getDomain(),
+          unique.getResult(),
+          table.getOptimizer(),
+          /*onTable=*/true,
+          table.roundsStochastically(),
+          ("update_" + table.getSymName()).str()};
 }
 
 void Expansion::buildUpdateKernel(OpBuilder &builder,
@@ -269,8 +275,7 @@ void Expansion::buildUpdateKernel(OpBuilder &builder,
   Block &body = kernel.getBody().front();
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
   buildOptimizerBody(inner, loc, update.optimizer, update.onTable, update.roundsStochastically,
-                     body.getArgument(0), body.getArgument(1),
-                     body.getArguments().drop_front(2));
+                     body.getArgument(0), body.getArgument(1), body.getArguments().drop_front(2));
   RowYieldOp::create(inner, loc, ValueRange());
 }
 
