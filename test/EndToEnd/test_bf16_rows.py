@@ -65,13 +65,13 @@ def test_many_steps_agree_with_the_interpreter(tmp_path: Path, march: str) -> No
         for row in expected[name]:
             left, right = expected[name][row][:dim], actual[name][row][:dim]
             assert not np.any(np.array(right, np.float32).view(np.uint32) & 0xFFFF), (name, row)
-            same += sum(a == b for a, b in zip(left, right))
+            same += sum(a == b for a, b in zip(left, right, strict=True))
             count += dim
     assert count > 200 and same > 0.98 * count
 
 
 def test_checkpoints_hold_the_bits(binary: Path, data: Path, tmp_path: Path) -> None:
-    """Values of bf16 are BF16, states and other tables F32; a table exports as floats, and compares equal with itself."""
+    """Values of bf16 are BF16, states and other tables F32; a table exports as floats."""
     file = train(binary, data, tmp_path / "checkpoint", 20)
     types = dtypes(file)
     assert all(types[f"{name}.values"] == "BF16" for name in BF16) and types["wide.values"] == "F32"
@@ -81,7 +81,7 @@ def test_checkpoints_hold_the_bits(binary: Path, data: Path, tmp_path: Path) -> 
     tensors = read_tensors(file)
     vectors = {row["id"]: row["vector"] for row in pq.read_table(out).to_pylist()}
     assert sorted(vectors) == sorted(tensors["odd.ids"].tolist())
-    for index, row in zip(tensors["odd.ids"].tolist(), tensors["odd.values"]):
+    for index, row in zip(tensors["odd.ids"].tolist(), tensors["odd.values"], strict=True):
         assert vectors[index] == row.tolist()
 
 
@@ -150,7 +150,8 @@ def test_small_steps_add_up_stochastically(tmp_path: Path) -> None:
         folder.mkdir()
     assert (train_steps("nearest", folders[0]) == 1).all()
     values = train_steps("stochastic", folders[1])
-    # A column is a sum of 128 draws of p = 1/8: its deviation is sqrt(128 * 7/64) * 2^-8 = 0.0146, the mean's an eighth.
+    # A column is a sum of 128 draws of p = 1/8: its deviation is sqrt(128 * 7/64) * 2^-8 = 0.0146, the mean's an
+    # eighth.
     assert abs(values.mean() - (1 - 128 * 2**-11)) < 4 * 0.0146 / 8
     assert 0.5 * 0.0146 < values.std() < 2 * 0.0146
     assert len(set(values.tolist())) > 5
@@ -163,7 +164,7 @@ def test_values_that_are_given_round_to_nearest(binary: Path, data: Path, tmp_pa
     tensors = read_tensors(file)
     bits = given.view(np.uint32)
     rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
-    rows = dict(zip(tensors["odd.ids"].tolist(), tensors["odd.values"]))
+    rows = dict(zip(tensors["odd.ids"].tolist(), tensors["odd.values"], strict=True))
     assert len(rows) >= 40 and all((rows[index] == rounded[index]).all() for index in range(40))
 
 
