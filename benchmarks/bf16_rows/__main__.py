@@ -3,8 +3,8 @@
     build/venv/bin/python benchmarks/bf16_rows [--threads N] [--rows N] [--batch N] [--ids N] [--rounds N]
 
 The model and the program of pooled_lookup, with row-wise Adagrad: 8 tables of rows of 64, lists of random ids, sums
-over the lists. Compiled three times (float32, bf16 rounded to nearest, bf16 rounded stochastically); the programs run in
-turns, a step each.
+over the lists. Compiled three times (float32, bf16 rounded to nearest, bf16 rounded stochastically); the programs run
+in turns, a step each.
 """
 
 from __future__ import annotations

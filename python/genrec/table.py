@@ -40,8 +40,8 @@ class Table:
     `dtype="bf16"` stores vectors in bfloat16, half the bytes; optimizer state stays float32. A lookup gives them as
     float32, exactly, and a step computes in float32 and rounds the new vector once: with `rounding="nearest"` (the
     default), or with `rounding="stochastic"`, up or down by chance so that the mean is right. To nearest, a step
-    smaller than 1/512 of a value is lost; stochastically, many of them add up. What is drawn depends on the run's seed, the
-    step, the table's name, the id and the column alone.
+    smaller than 1/512 of a value is lost; stochastically, many of them add up. What is drawn depends on the run's seed,
+    the step, the table's name, the id and the column alone.
 
     `frozen`: no step updates the table. It has the rows that `train(init=...)` gives it and no optimizer state; an id
     without a row reads its initial value and gets none. Gradients stop there. It takes no optimizer and none of the
