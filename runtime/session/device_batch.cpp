@@ -48,16 +48,7 @@ DeviceBatch::DeviceBatch(StepSlot &slot, DeviceState &state)
   texts.reserve(columns.size()); // pieces point to them
 }
 
-DeviceBatch::~DeviceBatch() {
-  if (!isCopying)
-    return;
-  try { // memory of a copy under way must stay
-    device.joinCopies();
-    device.synchronize();
-  } catch (const std::exception &) {
-    // The device has failed, and so has the copy.
-  }
-}
+DeviceBatch::~DeviceBatch() = default;
 
 ptrdiff_t DeviceBatch::indexOf(const genrec_domain *domain) const {
   ptrdiff_t index = domain - domains.data();

@@ -143,4 +143,16 @@ int64_t DeviceState::parameterBytes() const {
   return bytes;
 }
 
+void DeviceState::finish() noexcept {
+  try {
+    owned->use(DeviceQueue::dispatch);
+    owned->synchronize();
+    owned->use(DeviceQueue::compute);
+    owned->joinCopies();
+    owned->synchronize();
+  } catch (const std::exception &) {
+    // The device has failed, and nothing is under way.
+  }
+}
+
 } // namespace genrec::rt

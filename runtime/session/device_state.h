@@ -21,6 +21,8 @@ class StepGraphs;
 class DeviceState {
 public:
   ~DeviceState();
+  /// Waits for all that is queued, before a session gives memory back.
+  void finish() noexcept;
   /// Null where the model runs on the host. Throws Error where there is no device.
   static std::unique_ptr<DeviceState> make(const genrec_model_desc &model);
 

@@ -15,18 +15,6 @@ DeviceStep::DeviceStep(StepSlot &slot, DeviceState &state)
       leaving(slot, state, batch), times(device), chosen(device, "lookup.chosen"),
       usesTemporary(shared.model.table_count), identities(shared.model.table_count) {}
 
-DeviceStep::~DeviceStep() {
-  if (!dispatched && !isAbandoned)
-    return;
-  try { // memory of work under way must stay
-    device.use(DeviceQueue::dispatch);
-    device.synchronize();
-    device.use(DeviceQueue::compute);
-  } catch (const std::exception &) {
-    // The device has failed, and nothing is under way.
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // The stages
 //===----------------------------------------------------------------------===//

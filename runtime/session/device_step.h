@@ -31,7 +31,6 @@ namespace genrec::rt {
 class DeviceStep {
 public:
   DeviceStep(StepSlot &slot, DeviceState &state);
-  ~DeviceStep();
 
   /// Copies the batch while the step before runs, if there is room for it; whether it is on its
   /// way.

@@ -41,6 +41,11 @@ Session::Impl::Impl(const genrec_model_desc &model, const SessionOptions &option
     parameterNames.emplace_back(model.parameters[i].name);
 }
 
+Session::Impl::~Impl() {
+  if (state.onDevice) // a run that ended early has left a step that is dispatched
+    state.onDevice->finish();
+}
+
 void Session::Impl::choosePlacement(const SessionOptions &options) {
   whySharded = options.replicate.empty() ? "--replicate none" : "--replicate does not name it";
   if (!options.choosesReplicas || !state.ranks || state.ranks->comm().getSize() == 1)

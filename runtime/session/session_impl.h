@@ -22,6 +22,7 @@ struct Session::Impl {
   using LooksAfter = std::function<bool(uint64_t)>;
 
   Impl(const genrec_model_desc &model, const SessionOptions &options);
+  ~Impl();
 
   /// Throws where the program cannot run on several ranks, or several portions on a rank.
   void requireRanks(const genrec_program_desc &program) const;

@@ -246,5 +246,20 @@ TEST_P(DeviceSteps, MayEndWhileTheNextOneIsDispatched) {
   }
 }
 
+/// What is dispatched or copied ahead is waited for before its memory is given back.
+TEST_P(DeviceSteps, ASessionMayEndWhileTheNextStepIsDispatched) {
+  for (bool looks : {false, true}) {
+    std::unique_ptr<Session> session = make();
+    PreparedSource source(batchesOf(6, 30));
+    session->run(
+        Mode::train, source,
+        [](const StepReport &report) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          return report.step != 2;
+        },
+        [looks](uint64_t) { return looks; });
+  }
+}
+
 } // namespace
 } // namespace genrec::rt::cuda::test
