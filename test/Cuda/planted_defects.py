@@ -109,7 +109,6 @@ DEFECTS = [
            f"{LET_GO} waitForProducts<1>(); keepInRegisters(scores);"),
     hopper("scores are read while products run", FORWARD, SCORES, f"keepInRegisters(scores); {LET_GO}"),
     hopper("values are let go while they are multiplied", FORWARD, "waitForProducts<1>();", nth=1),
-    hopper("softmax rescales what a product adds to", FORWARD, "waitForProducts<0>();", nth=2),
     Defect("the last values are let go while they are multiplied", FORWARD, "AttentionHopper.BlocksTakeSeveralTilesOfWideHeads", OUT,
            "release(&shared.values[values.stageBefore()].empty); waitForProducts<0>(); keepInRegisters(out);"),
     hopper("the last products are not awaited", FORWARD, OUT,
