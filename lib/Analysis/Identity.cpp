@@ -2,7 +2,6 @@
 
 #include "genrec/Analysis/Identity.h"
 
-
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -33,8 +32,7 @@ private:
 
 std::string toHex(uint64_t hash) { return llvm::formatv("{0:x-16}", hash).str(); }
 
-template <class T>
-std::string print(T value) {
+template <class T> std::string print(T value) {
   std::string text;
   llvm::raw_string_ostream(text) << value;
   return text;
@@ -210,7 +208,8 @@ void addOps(const llvm::SetVector<Operation *> &slice, llvm::json::Object &ident
     name.consume_front("genrec.");
     byName[name.str()].push_back(hashAttributes(op));
     if (auto feature = dyn_cast<FeatureOp>(op))
-      columns[feature.getColumn()] = print(cast<RankedTensorType>(feature.getType()).getElementType());
+      columns[feature.getColumn()] =
+          print(cast<RankedTensorType>(feature.getType()).getElementType());
   }
   llvm::json::Object ops;
   for (auto &[name, hashes] : byName) {

@@ -30,8 +30,8 @@ ModelIndex::ModelIndex(ModelOp model) : model(model) {
     tableNumbers[table.getSymNameAttr()] = getTable(*members.begin());
     for (auto [number, member] : llvm::enumerate(members))
       tableLocations[member.getAttr()] = {static_cast<int64_t>(group) + 1,
-                                  static_cast<int64_t>(number) << table.getKeyBits(),
-                                  table.getKeyBits()};
+                                          static_cast<int64_t>(number) << table.getKeyBits(),
+                                          table.getKeyBits()};
   }
   for (ProgramOp program : programs)
     collectProgram(program);
@@ -122,7 +122,8 @@ void ModelIndex::collectFeature(Operation *op, Value domain, StringAttr column) 
   entry->idBits = std::max<int64_t>(entry->idBits, feature.getIdBits());
   entry->loc = feature.getLoc();
   if (!entry->table)
-    entry->table = feature->getAttrOfType<FlatSymbolRefAttr>(GenRecDialect::TableAttrHelper::getNameStr());
+    entry->table =
+        feature->getAttrOfType<FlatSymbolRefAttr>(GenRecDialect::TableAttrHelper::getNameStr());
   if (!entry->table)
     entry->table = findTable(feature.getResult());
 }

@@ -2,7 +2,6 @@
 
 #include "genrec/Fuzz/ModelBuilder.h"
 
-
 #include "llvm/ADT/ScopeExit.h"
 
 #include <cmath>
@@ -63,8 +62,8 @@ std::optional<double> ModelBuilder::randomOption(const OptimizerOption &option, 
   case OptionRange::notNegative:
     return chance(40) ? std::optional(real(0.001, 0.1)) : std::nullopt;
   case OptionRange::positive:
-    // Optimizers divide by a root plus `eps`. With one as small as the defaults, a rounding error of
-    // a gradient near 0 would become a whole step.
+    // Optimizers divide by a root plus `eps`. With one as small as the defaults, a rounding error
+    // of a gradient near 0 would become a whole step.
     return real(1e-3, 1e-2);
   case OptionRange::rate:
     return chance(50) ? std::optional(real(0.5, 0.95)) : std::nullopt;

@@ -79,7 +79,8 @@ static double rememberedQuantile(double p) {
 }
 
 void interpreter::fillInitialRow(InitAttr init, uint64_t seed, llvm::StringRef name, uint64_t row,
-                                 double fanIn, double fanOut, llvm::MutableArrayRef<double> values) {
+                                 double fanIn, double fanOut,
+                                 llvm::MutableArrayRef<double> values) {
   constexpr uint32_t kStream = 0x494E4954; // "INIT"
   double scale = init.getScale().getValueAsDouble();
   uint64_t key = splitMix(seed ^ splitMix(hashName(name)));

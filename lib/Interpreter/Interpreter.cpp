@@ -2,8 +2,8 @@
 
 #include "genrec/Interpreter/Interpreter.h"
 
-#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -111,7 +111,8 @@ llvm::Expected<Results> interpreter::runProgram(ProgramOp program, const Batch &
         program.getLoc(), ("a program of mode " + stringifyProgramMode(program.getMode()) +
                            " cannot be run in another mode")
                               .str());
-  if (options.portions > 1 && !options.faulty && isDistributed(program) && mode == Mode::train && !options.forwardOnly)
+  if (options.portions > 1 && !options.faulty && isDistributed(program) && mode == Mode::train &&
+      !options.forwardOnly)
     return runOnRanks(program, batch, state, options);
   return Evaluator(program, batch, state, mode, options).run();
 }
@@ -373,7 +374,8 @@ TableState &Evaluator::table(StringRef name) {
 }
 
 llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, int64_t id) {
-  return rowSource ? rowSource->findRow(*this, op, table.name, id) : findRowIn(op, state, table, id);
+  return rowSource ? rowSource->findRow(*this, op, table.name, id)
+                   : findRowIn(op, state, table, id);
 }
 
 llvm::Expected<RowHandle> Evaluator::findRowIn(Operation *op, State &of, TableState &table,
@@ -403,8 +405,8 @@ llvm::Expected<RowHandle> Evaluator::findRowIn(Operation *op, State &of, TableSt
   return handleOf(temporary->second);
 }
 
-llvm::Expected<std::pair<TableState *, int64_t>> Evaluator::findLogical(Operation *op, StringRef name,
-                                                                        int64_t id) {
+llvm::Expected<std::pair<TableState *, int64_t>>
+Evaluator::findLogical(Operation *op, StringRef name, int64_t id) {
   auto merged = state.merged.find(name);
   if (merged == state.merged.end())
     return std::pair(&table(name), id);

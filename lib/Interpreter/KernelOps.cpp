@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 using namespace mlir;
 using namespace genrec;

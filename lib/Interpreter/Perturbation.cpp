@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -122,7 +122,10 @@ void Evaluator::makeFaulty(Type element, Tensor &tensor) {
   } else if (tensor.rows > 1) {
     // Row r gets the values of row r + 1, which are valid ids, classes, positions or times. The
     // last row keeps its own, as a rotation would leave sums over rows unchanged.
-    std::visit([&](auto &values) { std::copy(values.begin() + tensor.width, values.end(), values.begin()); },
-               tensor.data);
+    std::visit(
+        [&](auto &values) {
+          std::copy(values.begin() + tensor.width, values.end(), values.begin());
+        },
+        tensor.data);
   }
 }

@@ -127,8 +127,9 @@ private:
 
 static int64_t countRootRows(ModelOp model, const Batch &batch) {
   for (auto domain : model.getOps<DomainOp>())
-    if (auto rows = batch.domains.find(domain.getSymName());
-        rows != batch.domains.end() && domain.getKind() == DomainKind::data && !domain.getParentAttr())
+    if (auto rows = batch.domains.find(domain.getSymName()); rows != batch.domains.end() &&
+                                                             domain.getKind() == DomainKind::data &&
+                                                             !domain.getParentAttr())
       return rows->second.count;
   return 0;
 }

@@ -4,7 +4,6 @@
 
 #include "Random.h"
 
-
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>

@@ -324,13 +324,13 @@ public:
 
   /// Rows that left.
   void erase(const std::string &tensor) {
-    forOwned(tensor, [&](int64_t, int64_t) {
-      table.erase(ids.data(), static_cast<int64_t>(ids.size()));
-    });
+    forOwned(tensor,
+             [&](int64_t, int64_t) { table.erase(ids.data(), static_cast<int64_t>(ids.size())); });
   }
 
 private:
-  /// Calls body(first, count) for blocks of a tensor of ids, with those that this rank owns in `ids`.
+  /// Calls body(first, count) for blocks of a tensor of ids, with those that this rank owns in
+  /// `ids`.
   template <class Body> void forOwned(const std::string &tensor, const Body &body) {
     int64_t begin = 0, end = file.tensor(tensor).shape[0];
     if (isSorted) {
@@ -370,8 +370,8 @@ private:
         places.push_back(i);
       }
     if (isSorted && static_cast<int64_t>(places.size()) != count)
-      throw Error(file.path() + ": tensor '" + tensor + "' is not in the order of slices, near row " +
-                  std::to_string(first));
+      throw Error(file.path() + ": tensor '" + tensor +
+                  "' is not in the order of slices, near row " + std::to_string(first));
     ids.resize(places.size());
   }
 

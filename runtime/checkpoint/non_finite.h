@@ -10,8 +10,8 @@ namespace genrec::rt {
 /// Where bytes of a tensor of floats lie in it.
 struct FloatPlace {
   const std::string &name;
-  int64_t rowElements; ///< of a row of the tensor
-  int64_t begin;       ///< bytes before them
+  int64_t rowElements;  ///< of a row of the tensor
+  int64_t begin;        ///< bytes before them
   int64_t elementBytes; ///< 4 of F32, 2 of BF16
 };
 

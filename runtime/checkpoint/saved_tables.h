@@ -1,8 +1,8 @@
 //===- saved_tables.h - Rows of tables as they are saved ---------*- C++ -*-===//
 //
 // Rows are saved by slice (owner.h), and by id within one: their order depends neither on when they
-// came nor on how many ranks share them. Ranks own runs of slices, so the rows of a table are those of
-// rank 0, then those of rank 1, and so on: each rank has a run of the bytes of every tensor.
+// came nor on how many ranks share them. Ranks own runs of slices, so the rows of a table are those
+// of rank 0, then those of rank 1, and so on: each rank has a run of the bytes of every tensor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +39,8 @@ struct RowColumn {
   }
 };
 
-/// A table of the model, or the ids that it does not admit yet; of either, with `isRemoved`, the ids that
-/// left since the save before.
+/// A table of the model, or the ids that it does not admit yet; of either, with `isRemoved`, the
+/// ids that left since the save before.
 struct SavedTable {
   int32_t index = 0;
   bool isWaiting = false;
@@ -51,8 +51,8 @@ class RowChanges;
 
 class SavedTables {
 public:
-  /// Collective. Nothing may change in the session as long as this is used. Of all rows, or of those that
-  /// `changes` has.
+  /// Collective. Nothing may change in the session as long as this is used. Of all rows, or of
+  /// those that `changes` has.
   explicit SavedTables(Session &session, const RowChanges *changes = nullptr);
 
   /// Rows on all ranks.

@@ -76,14 +76,14 @@ struct AskedRows {
   KeyIndex keys;
   std::vector<float *> addresses; ///< by number; those of this fetch follow
   std::vector<Section> sections; ///< by fetch and owner; then, of replicas, by fetch and other rank
-  std::vector<Section> sorted;    ///< where they lie: those of one message, by address
-  std::vector<int64_t> replicas;  ///< by fetch: rows of replicas
+  std::vector<Section> sorted;   ///< where they lie: those of one message, by address
+  std::vector<int64_t> replicas; ///< by fetch: rows of replicas
   std::vector<int64_t> replicaKeys; ///< of those, in the order of their positions
-  std::vector<int32_t> touchedBy; ///< by position: the last portion that touched it, or -1
-  std::vector<uint32_t> masks;    ///< by position: bit i, whether node i of the sums has it
-  std::vector<float *> sumOf;     ///< by position, scratch: its sum in one node
-  TreeSums sums;                  ///< of positions
-  std::vector<float *> places;    ///< of the last contribution's sums
+  std::vector<int32_t> touchedBy;   ///< by position: the last portion that touched it, or -1
+  std::vector<uint32_t> masks;      ///< by position: bit i, whether node i of the sums has it
+  std::vector<float *> sumOf;       ///< by position, scratch: its sum in one node
+  TreeSums sums;                    ///< of positions
+  std::vector<float *> places;      ///< of the last contribution's sums
   int32_t nextPortion = 0;
 };
 
@@ -108,17 +108,17 @@ struct OwnedRows {
   }
 
   KeyIndex keys;
-  std::vector<float *> rows;   ///< by number: where the store has it; null until it is found
-  int64_t known = 0;           ///< numbers before this fetch
-  std::vector<char> isEarly;   ///< by number, in the first fetch
-  std::vector<int32_t> asked;  ///< numbers, by fetch and rank
+  std::vector<float *> rows;  ///< by number: where the store has it; null until it is found
+  int64_t known = 0;          ///< numbers before this fetch
+  std::vector<char> isEarly;  ///< by number, in the first fetch
+  std::vector<int32_t> asked; ///< numbers, by fetch and rank
   std::vector<int64_t>
-      starts; ///< in `asked`, by fetch and rank, and the end; of replicas others last
-  LeafSums sums;               ///< of numbers
+      starts;    ///< in `asked`, by fetch and rank, and the end; of replicas others last
+  LeafSums sums; ///< of numbers
   std::vector<float *> updateRows;
   GrowBuffer<float> updateSums;
   std::vector<char> isOwned; ///< by updated row, of a store with replicas
-  KeyIndex distinctRows; ///< addresses, where equal keys have several numbers
+  KeyIndex distinctRows;     ///< addresses, where equal keys have several numbers
 };
 
 class RowExchange::Impl {

@@ -129,7 +129,7 @@ private:
   DeviceMemory chosen;
   std::vector<char> usesTemporary; ///< by table: ids had rows for this step only
   std::vector<std::unique_ptr<DeviceMemory>> identities; ///< by table: of rows that are updated
-  std::vector<int64_t> key;        ///< of this step's graph
+  std::vector<int64_t> key;                              ///< of this step's graph
   std::vector<StepScalar> scalars; ///< that stages asked for while they are captured
   bool isDispatching = false, isCapturing = false;
   bool dispatched = false;  ///< and runStages has not come yet

@@ -7,9 +7,10 @@
 
 namespace genrec::rt {
 
-/// rows[i] = the row of keys[i] in the store of `table`: found, or in training inserted if the table's
-/// rules admit it; else a temporary row with initial values. Entries with valid[i] == 0 are left as
-/// they are; `valid` may be null. Returns whether some rows are temporary: those go with the step.
+/// rows[i] = the row of keys[i] in the store of `table`: found, or in training inserted if the
+/// table's rules admit it; else a temporary row with initial values. Entries with valid[i] == 0 are
+/// left as they are; `valid` may be null. Returns whether some rows are temporary: those go with
+/// the step.
 bool findRows(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t *valid,
               int64_t count, float **rows);
 

@@ -203,9 +203,9 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
   if (onDevice && size > 1)
     connected = device()->connect(*options.comm);
   Communicator &comm = alone ? *alone : connected ? *connected : *options.comm;
-  ranks = std::make_unique<Ranks>(comm, portions, model, tables, replicated, shards,
-                                  options.rowTravel, options.earlyGradients, device(),
-                                  options.overlap);
+  ranks =
+      std::make_unique<Ranks>(comm, portions, model, tables, replicated, shards, options.rowTravel,
+                              options.earlyGradients, device(), options.overlap);
 }
 
 void genrec_runtime::evict(uint64_t step, std::optional<int64_t> seconds) {

@@ -110,7 +110,7 @@ struct genrec_runtime {
   /// Buffers of the compute stage, and of an update that has others: one portion is in them at a
   /// time.
   genrec::rt::Arena computeArena{device()}, updateArena{device()};
-  std::unique_ptr<genrec::rt::Communicator> alone; ///< of several portions where none was given
+  std::unique_ptr<genrec::rt::Communicator> alone;     ///< of several portions where none was given
   std::unique_ptr<genrec::rt::Communicator> connected; ///< of devices of several ranks
   /// What the portions of a batch have in common; null with one portion on one rank.
   std::unique_ptr<genrec::rt::Ranks> ranks;
@@ -126,8 +126,8 @@ private:
   void makeDevice(const genrec::rt::SessionOptions &options);
   void makeTables(const genrec::rt::SessionOptions &options);
   /// The store of table `first` and of those that share it.
-  std::shared_ptr<genrec::rt::TableStore> makeStore(int32_t first, const genrec::rt::RowRules &rules,
-                                                    int64_t hostRows);
+  std::shared_ptr<genrec::rt::TableStore>
+  makeStore(int32_t first, const genrec::rt::RowRules &rules, int64_t hostRows);
   /// By table: rows that the device keeps of a store in the host's memory; 0: it has all.
   std::vector<int64_t> cachedRows(const genrec::rt::SessionOptions &options) const;
   /// Throws Error, which begins with `refusal` behind the name, where there is none of this name.

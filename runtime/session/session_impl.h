@@ -49,7 +49,7 @@ struct Session::Impl {
   genrec_runtime state;
   std::unique_ptr<PlacementChooser> chooser; ///< where several ranks choose placement
   std::string whySharded;                    ///< where they do not
-  int32_t ownPortions = 1; ///< of this rank
+  int32_t ownPortions = 1;                   ///< of this rank
   Overlap overlap = Overlap::none;
   int64_t roundsAhead = 0;   ///< of all runs so far
   int64_t roundsInSteps = 0; ///< likewise, of the stages; reading data makes others

@@ -119,10 +119,10 @@ public:
 
   /// Rows that only this step sees: unseen ids outside training.
   TableStore &temporaryTable(int32_t table);
-  GrowBuffer<uint8_t> missing; ///< scratch of lookups
-  GrowBuffer<float> rowSums;   ///< scratch of genrec_rt_contribute_segments
+  GrowBuffer<uint8_t> missing;                     ///< scratch of lookups
+  GrowBuffer<float> rowSums;                       ///< scratch of genrec_rt_contribute_segments
   std::vector<GrowBuffer<uint64_t>> rowIdentities; ///< by table: of rows that are updated
-  GrowBuffer<char> ownScratch, ownBlocks; ///< for stages beside the pool
+  GrowBuffer<char> ownScratch, ownBlocks;          ///< for stages beside the pool
 
   const Arena &arenaMemory() const { return arena; }
   int64_t descriptorBytes() const;

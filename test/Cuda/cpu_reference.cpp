@@ -42,7 +42,8 @@ void crossAttentionOnCpu(const CrossAttentionCase &of, const CrossAttentionResul
                                                       to.dK, to.dV, scratch.data());
 }
 
-template <int D, int N> void distinctLinearOnCpu(const DistinctCase &of, const DistinctResults &to) {
+template <int D, int N>
+void distinctLinearOnCpu(const DistinctCase &of, const DistinctResults &to) {
   const kernels::DistinctLookups lookups(of.found);
   Scratch scratch(kernels::distinctLinearScratchBytes<D, N>(lookups, 1)),
       backward(kernels::distinctLinearGradientScratchBytes<D, N>(lookups, 1));

@@ -41,8 +41,8 @@ struct CrossAttentionResults {
 template <int Heads, int Qk, int V, bool Bf16>
 void crossAttentionOnCpu(const CrossAttentionCase &of, const CrossAttentionResults &to);
 
-/// Products per distinct row and their gradients: `found` is what findDistinct left, `columns` where
-/// the rows of a lookup begin in the weight.
+/// Products per distinct row and their gradients: `found` is what findDistinct left, `columns`
+/// where the rows of a lookup begin in the weight.
 struct DistinctCase {
   const void *found;
   int64_t parts;

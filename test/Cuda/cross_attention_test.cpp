@@ -36,7 +36,8 @@ void expectNear(const Copy<float> &got, const std::vector<float> &expected, cons
                 float tolerance) {
   const auto values = got.fetch();
   for (size_t i = 0; i < values.size(); ++i)
-    ASSERT_NEAR(values[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << what << " " << i;
+    ASSERT_NEAR(values[i], expected[i], tolerance * (1 + std::abs(expected[i])))
+        << what << " " << i;
 }
 
 /// Queries and keys as given: `queries` null is the domain above the keys.

@@ -115,7 +115,8 @@ public:
   DomainEntry *findDomain(llvm::function_ref<bool(const DomainEntry &)> accept);
 
   std::mt19937_64 random;
-  /// Draws optimizers and rules for rows, so that the rest of a seed's model does not depend on them.
+  /// Draws optimizers and rules for rows, so that the rest of a seed's model does not depend on
+  /// them.
   std::mt19937_64 declarationRandom;
   llvm::SmallVector<mlir::NamedAttribute> lastRules; ///< the rules that `addRowRules` drew last
   mlir::OpBuilder builder;                           ///< at the end of the program

@@ -30,8 +30,8 @@ struct RowRange {
   int64_t first = 0, count = 0;
 };
 
-/// Finds rows for a portion of a batch, whose rank has only some rows of each table, and updates only
-/// some of each parameter.
+/// Finds rows for a portion of a batch, whose rank has only some rows of each table, and updates
+/// only some of each parameter.
 class RowSource {
 public:
   virtual ~RowSource() = default;
@@ -104,13 +104,14 @@ public:
   /// temporary row with the initial value. Fails where the id is out of the table's range.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, TableState &table, int64_t id);
   /// The same in a table of `of`, the state of any rank.
-  llvm::Expected<RowHandle> findRowIn(mlir::Operation *op, State &of, TableState &table, int64_t id);
+  llvm::Expected<RowHandle> findRowIn(mlir::Operation *op, State &of, TableState &table,
+                                      int64_t id);
   /// The same for a table by name. For a merged table `id` is a key; key -1 is the row of zeros.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, llvm::StringRef table, int64_t id);
   /// The logical table and the id in it for `id` of table `name`; null for key -1 of a merged
   /// table.
-  llvm::Expected<std::pair<TableState *, int64_t>> findLogical(mlir::Operation *op, llvm::StringRef name,
-                                                               int64_t id);
+  llvm::Expected<std::pair<TableState *, int64_t>> findLogical(mlir::Operation *op,
+                                                               llvm::StringRef name, int64_t id);
 
   const Batch &batch;
   State &state;
@@ -186,8 +187,7 @@ private:
 
 /// How the interpreter evaluates the ops of a dialect other than genrec and its body ops'. The
 /// constructor of the dialect's class fills `handlers`.
-class EvaluationDialectInterface
-    : public mlir::DialectInterface::Base<EvaluationDialectInterface> {
+class EvaluationDialectInterface : public mlir::DialectInterface::Base<EvaluationDialectInterface> {
 public:
   explicit EvaluationDialectInterface(mlir::Dialect *dialect) : Base(dialect) {}
   /// Null for an op that it does not evaluate.

@@ -134,8 +134,8 @@ llvm::Expected<Results> runProgram(ProgramOp program, const Batch &batch, State 
 
 /// A training step of `program` on `options.ranks` ranks, which own rows of the tables by their ids
 /// and have copies of all parameters, of which each updates some rows. The root rows of `batch` are
-/// cut into `options.portions` consecutive portions. All ranks run in lockstep, op by op. Fails where
-/// a rank changes rows that are not its own, or copies of a row of a replicated table come to
+/// cut into `options.portions` consecutive portions. All ranks run in lockstep, op by op. Fails
+/// where a rank changes rows that are not its own, or copies of a row of a replicated table come to
 /// differ. Gives losses and gradients, no metrics.
 llvm::Expected<Results> runOnRanks(ProgramOp program, const Batch &batch, State &state,
                                    const RunOptions &options);

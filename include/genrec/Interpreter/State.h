@@ -68,7 +68,9 @@ struct MergedTable {
     return number < members.size() ? llvm::StringRef(members[number]) : llvm::StringRef();
   }
   int64_t idOf(int64_t key) const { return key & ((int64_t(1) << keyBits) - 1); }
-  int64_t keyOf(size_t member, int64_t id) const { return static_cast<int64_t>(member) << keyBits | id; }
+  int64_t keyOf(size_t member, int64_t id) const {
+    return static_cast<int64_t>(member) << keyBits | id;
+  }
 };
 
 /// The learning rate as a factor of the base rate. t is the 1-based step, p = (t - warmup) / (steps

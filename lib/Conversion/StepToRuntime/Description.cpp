@@ -21,7 +21,9 @@ class Fields {
 public:
   explicit Fields(MLIRContext *context) : builder(context) {}
 
-  Fields &text(StringRef field, StringRef value) { return add(field, builder.getStringAttr(value)); }
+  Fields &text(StringRef field, StringRef value) {
+    return add(field, builder.getStringAttr(value));
+  }
   Fields &integer(StringRef field, int64_t value) {
     return add(field, builder.getI64IntegerAttr(value));
   }
@@ -51,8 +53,7 @@ public:
   Describer(const ModelIndex &index, OpBuilder &builder)
       : index(index), builder(builder), b(builder, ModelOp(index.model).getLoc()) {}
 
-  void describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops,
-                StringRef compiler);
+  void describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops, StringRef compiler);
 
 private:
   using Rows = SmallVector<Attribute>;
@@ -108,8 +109,8 @@ void Describer::global(StringRef name, Type type, Attribute value) {
   global->setAttr(kFieldsAttrName, value);
 }
 
-void Describer::table(Fields &to, StringRef type, StringRef name, StringRef count,
-                      const Rows &rows, StringRef prefix) {
+void Describer::table(Fields &to, StringRef type, StringRef name, StringRef count, const Rows &rows,
+                      StringRef prefix) {
   if (rows.empty()) {
     to.name(name, "nullptr").integer(count, 0);
     return;
@@ -132,7 +133,8 @@ FieldsAttr Describer::optimizer(OptimizerAttr attribute, bool onTable) {
   auto option = [&](StringRef name) { return attribute.getOption(name, onTable); };
   Fields fields = this->fields();
   bool isFrozen = option("frozen") != 0.0;
-  fields.integer("kind", isFrozen ? GENREC_OPTIMIZER_FROZEN : static_cast<int64_t>(attribute.getKind()));
+  fields.integer("kind",
+                 isFrozen ? GENREC_OPTIMIZER_FROZEN : static_cast<int64_t>(attribute.getKind()));
   fields.integer("states", attribute.getStateCount());
   fields.number("learning_rate", isFrozen ? 0.0 : option("lr"));
   fields.number("initial_accumulator", option("initial_accumulator"));
@@ -219,7 +221,8 @@ Describer::Rows Describer::domains() {
   for (DomainOp domain : index.domains) {
     Fields fields = this->fields();
     fields.text("name", domain.getSymName());
-    fields.name("kind", "GENREC_DOMAIN_" + StringRef(stringifyDomainKind(domain.getKind())).upper());
+    fields.name("kind",
+                "GENREC_DOMAIN_" + StringRef(stringifyDomainKind(domain.getKind())).upper());
     FlatSymbolRefAttr parent = domain.getParentAttr();
     fields.integer("parent", parent ? index.getDomain(parent) : -1);
     if (domain.getColumn())
@@ -272,10 +275,13 @@ Describer::Rows Describer::tables() {
     Fields fields = this->fields();
     fields.text("name", table.getSymName());
     fields.integer("dim", table.getDim()).integer("id_bits", table.getIdBits());
-    fields.add("init", init(table.getInit())).add("optimizer", optimizer(table.getOptimizer(), true));
+    fields.add("init", init(table.getInit()))
+        .add("optimizer", optimizer(table.getOptimizer(), true));
     fields.add("location", location(table.getLoc(), table.getSymName()));
     if (ModelIndex::TableLocation location = index.getTableLocation(table); location.group)
-      fields.integer("group", location.group).integer("key", location.key).integer("key_bits", location.keyBits);
+      fields.integer("group", location.group)
+          .integer("key", location.key)
+          .integer("key_bits", location.keyBits);
     if (table.hasRowRules()) {
       fields.integer("bounded", table.getBounded().value_or(0));
       fields.integer("evict", static_cast<int64_t>(table.getEvict().value_or(EvictKind::lru)));
@@ -331,7 +337,8 @@ Describer::Rows Describer::metrics() {
     fields.text("name", name.getValue()).integer("kind", static_cast<int64_t>(metric.getKind()));
     if (std::optional<ArrayRef<int64_t>> at = metric.getAt(); at && !at->empty()) {
       Rows cutoffs = llvm::to_vector(builder.getI64ArrayAttr(*at));
-      table(fields, "int64_t", "at", "at_count", cutoffs, "metric_" + std::to_string(rows.size()) + "_");
+      table(fields, "int64_t", "at", "at_count", cutoffs,
+            "metric_" + std::to_string(rows.size()) + "_");
     }
     if (metric.getPerList())
       fields.integer("per_list", 1);
@@ -393,9 +400,11 @@ FieldsAttr Describer::program(ProgramOp program, const StageNames &stages) {
       for (Value domain : op.getResults())
         add(domains, index.getDomain(cast<DomainType>(domain.getType()).getDomain()));
     if (auto feature = dyn_cast<FeatureOp>(op))
-      add(features, index.getFeature(feature.getDomain().getType().getDomain(), feature.getColumnAttr()));
+      add(features,
+          index.getFeature(feature.getDomain().getType().getDomain(), feature.getColumnAttr()));
     if (auto valid = dyn_cast<FeatureValidOp>(op))
-      add(features, index.getFeature(valid.getDomain().getType().getDomain(), valid.getColumnAttr()));
+      add(features,
+          index.getFeature(valid.getDomain().getType().getDomain(), valid.getColumnAttr()));
   }
   std::string name = program.getSymName().str();
   Fields fields = this->fields();
@@ -403,14 +412,18 @@ FieldsAttr Describer::program(ProgramOp program, const StageNames &stages) {
   table(fields, "int32_t", "domains", "domain_count", domains, name + "_");
   table(fields, "int32_t", "features", "feature_count", features, name + "_");
   table(fields, "genrec_buffer_desc", "buffers", "buffer_count", buffers(program), name + "_");
-  if (auto first = program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstComputeOpAttrHelper::getNameStr()))
+  if (auto first = program->getAttrOfType<IntegerAttr>(
+          GenRecDialect::FirstComputeOpAttrHelper::getNameStr()))
     fields.integer("first_compute_op", first.getInt());
-  if (auto first = program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstUpdateOpAttrHelper::getNameStr()))
+  if (auto first =
+          program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstUpdateOpAttrHelper::getNameStr()))
     fields.integer("first_update_op", first.getInt());
-  for (auto [stage, function] : llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute", "update"}, stages))
+  for (auto [stage, function] :
+       llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute", "update"}, stages))
     fields.name(stage, function.empty() ? "nullptr" : function);
   using D = GenRecDialect;
-  for (StringRef name : {D::SingleRankAttrHelper::getNameStr(), D::SinglePortionAttrHelper::getNameStr()})
+  for (StringRef name :
+       {D::SingleRankAttrHelper::getNameStr(), D::SinglePortionAttrHelper::getNameStr()})
     if (auto why = program->getAttrOfType<StringAttr>(name))
       fields.text(name.substr(name.find('.') + 1), why.getValue());
   return fields.get();
@@ -421,10 +434,10 @@ FieldsAttr Describer::stepOp(const StepOp &op, int64_t number) {
   for (const OpCost &cost : op.costs) {
     Fields fields = this->fields();
     fields.integer("domain", cost.domain ? index.getDomain(cost.domain) : -1);
-    for (auto [name, value] : {std::pair("bytes", cost.bytes), std::pair("gathered_bytes", cost.gatheredBytes),
-                               std::pair("flops", cost.flops), std::pair("product_flops", cost.productFlops),
-                               std::pair("pair_flops", cost.pairFlops),
-                               std::pair("source_bytes", cost.sourceBytes)})
+    for (auto [name, value] :
+         {std::pair("bytes", cost.bytes), std::pair("gathered_bytes", cost.gatheredBytes),
+          std::pair("flops", cost.flops), std::pair("product_flops", cost.productFlops),
+          std::pair("pair_flops", cost.pairFlops), std::pair("source_bytes", cost.sourceBytes)})
       if (value != 0)
         fields.number(name, value);
     costs.push_back(fields.get());
@@ -436,8 +449,7 @@ FieldsAttr Describer::stepOp(const StepOp &op, int64_t number) {
   return fields.get();
 }
 
-void Describer::describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops,
-                         StringRef compiler) {
+void Describer::describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops, StringRef compiler) {
   ModelOp op = index.model;
   Fields model = fields();
   model.name("abi_version", "GENREC_ABI_VERSION").text("name", op.getSymName());
@@ -471,7 +483,8 @@ void Describer::describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops,
   for (const StepOp &step : ops)
     names.push_back(stepOp(step, static_cast<int64_t>(names.size())));
   table(model, "genrec_op_desc", "ops", "op_count", names);
-  if (auto identity = op->getAttrOfType<StringAttr>(GenRecDialect::IdentityAttrHelper::getNameStr()))
+  if (auto identity =
+          op->getAttrOfType<StringAttr>(GenRecDialect::IdentityAttrHelper::getNameStr()))
     model.text("identity", identity.getValue());
   if (Target::of(op).hasDevice)
     model.name("device", "genrec_rt_cuda_device");
@@ -479,8 +492,8 @@ void Describer::describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops,
   Type type = b.opaque("genrec_model_desc");
   global("model", type, model.get());
   Type pointer = b.pointer(b.opaque("const genrec_model_desc"));
-  auto function = emitc::FuncOp::create(builder, b.loc, "genrec_model",
-                                        builder.getFunctionType({}, {pointer}));
+  auto function =
+      emitc::FuncOp::create(builder, b.loc, "genrec_model", builder.getFunctionType({}, {pointer}));
   function.setSpecifiersAttr(builder.getStrArrayAttr({"extern \"C\""}));
   builder.setInsertionPointToStart(function.addEntryBlock());
   Value place = emitc::GetGlobalOp::create(builder, b.loc, emitc::LValueType::get(type), "model");

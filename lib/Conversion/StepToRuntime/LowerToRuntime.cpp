@@ -43,10 +43,11 @@ void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
                   : stage.target.hasDevice
                       ? b.literal("nullptr", b.pointer(b.opaque("const genrec_domain")))
                       : b.integer(1);
-    int64_t size = getRowSize(type), stride = getRowDomain(type) ? getRowAddress(result).stride : size;
-    b.callVoid("kernels::checkFinite", {stage.getStep(), stage.getOpNumber(op),
-                                        stage.getPointer(result), count, b.integer(size),
-                                        b.integer(stride)});
+    int64_t size = getRowSize(type),
+            stride = getRowDomain(type) ? getRowAddress(result).stride : size;
+    b.callVoid("kernels::checkFinite",
+               {stage.getStep(), stage.getOpNumber(op), stage.getPointer(result), count,
+                b.integer(size), b.integer(stride)});
   }
 }
 

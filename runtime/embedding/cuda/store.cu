@@ -32,12 +32,11 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
                                cudaStream_t stream, const StoreOptions &options)
     : TableStore(config), options(options), name(name), digests(name + ".digests"),
       keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
-      placesOnDevice(name + ".chunk_places"),
-      counters(name + ".counters"), memberCounts(name + ".member_counts"), draws(name + ".draws"),
-      slotOf(name + ".batch_slots"), flags(name + ".batch_flags"), leaving(name + ".batch_leaving"),
-      ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"), firstOf(name + ".first_of"),
-      masks(name + ".batch_masks"), waitingRows(name + ".batch_waiting"),
-      leavingIds(name + ".leaving_ids"), lowest(name),
+      placesOnDevice(name + ".chunk_places"), counters(name + ".counters"),
+      memberCounts(name + ".member_counts"), draws(name + ".draws"), slotOf(name + ".batch_slots"),
+      flags(name + ".batch_flags"), leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"),
+      freedNumbers(name + ".freed"), firstOf(name + ".first_of"), masks(name + ".batch_masks"),
+      waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"), lowest(name),
       listing{0, 0, 0, DeviceArray<int64_t>(name + ".listed_ids"),
               DeviceArray<float *>(name + ".listed_rows")},
       transfer(name + ".transfer"), flagRanks(name) {
@@ -276,9 +275,9 @@ void EmbeddingStore::resolve(const int64_t *ids, const uint8_t *valid, int64_t c
 void EmbeddingStore::uploadDraws(cudaStream_t stream) {
   std::vector<RowDraws> tables;
   auto add = [&](const RowInitializer &initializer) {
-    tables.push_back(
-        {initializer.distribution(), kernels::initStream(initializer.seed, initializer.nameHash),
-         initializer.nameHash});
+    tables.push_back({initializer.distribution(),
+                      kernels::initStream(initializer.seed, initializer.nameHash),
+                      initializer.nameHash});
   };
   if (config.members.empty())
     add(config.initializer);

@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(kStoreThreads)
     if (inChunk >= addresses.chunkRows() || number >= counters->rows)
       continue;
     const int64_t key = *addresses.id(static_cast<uint32_t>(number));
-    identities[i] = kernels::splitmix64(draws.of(key).nameHash +
-                                        0x9E3779B97F4A7C15ull * (draws.idOf(key) + 1));
+    identities[i] =
+        kernels::splitmix64(draws.of(key).nameHash + 0x9E3779B97F4A7C15ull * (draws.idOf(key) + 1));
   }
 }
 

@@ -31,10 +31,10 @@ extern "C" {
  * row is a list of its own). `parent` maps a row to its parent row (null for a
  * root). `identity` is the identity of each row for random streams.
  *
- * Of a model for a device the arrays are in its memory, and the descriptor is there twice: the stages
- * read the host's, kernels and library calls the one that `device` points at. Its `count` is the number
- * of rows; the host's is that of domains that were read and of fixed rows, and -1 where only the
- * device knows it. `capacity` is the same in both. */
+ * Of a model for a device the arrays are in its memory, and the descriptor is there twice: the
+ * stages read the host's, kernels and library calls the one that `device` points at. Its `count` is
+ * the number of rows; the host's is that of domains that were read and of fixed rows, and -1 where
+ * only the device knows it. `capacity` is the same in both. */
 typedef struct genrec_domain {
   int64_t count;
   int64_t capacity;
@@ -43,7 +43,8 @@ typedef struct genrec_domain {
   const uint64_t *identity;
   const struct genrec_domain *parent_domain;
   int64_t max_length; /* longest list */
-  struct genrec_domain *device; /* of a model for a device: the descriptor in its memory; else null */
+  struct genrec_domain
+      *device; /* of a model for a device: the descriptor in its memory; else null */
 } genrec_domain;
 
 typedef struct genrec_string {
@@ -68,40 +69,40 @@ typedef struct genrec_location { /* the user's source */
 
 typedef struct genrec_domain_desc {
   const char *name;
-  int32_t kind;          /* genrec_domain_kind */
-  int32_t parent;        /* index of the parent domain, -1 for a root */
-  const char *column;    /* data: dotted path of the list column */
-  const char *source;    /* catalogue: default file */
+  int32_t kind;       /* genrec_domain_kind */
+  int32_t parent;     /* index of the parent domain, -1 for a root */
+  const char *column; /* data: dotted path of the list column */
+  const char *source; /* catalogue: default file */
   /* Host-known bound on the rows of a derived or step domain, given the bounds
    * of all domains before it: null for data and catalogue domains. */
   int64_t (*capacity)(const int64_t *capacities, const int64_t *max_lengths);
-  int64_t max_length;    /* derived by truncate: the most rows per parent; else 0 */
-  int32_t truncated;     /* derived by truncate: the index of the domain that is cut */
-  int32_t collected;     /* t + 1: the rows of table t that any portion of the batch touched;
-                            `capacity` is that of one portion */
+  int64_t max_length; /* derived by truncate: the most rows per parent; else 0 */
+  int32_t truncated;  /* derived by truncate: the index of the domain that is cut */
+  int32_t collected;  /* t + 1: the rows of table t that any portion of the batch touched;
+                         `capacity` is that of one portion */
 } genrec_domain_desc;
 
 typedef struct genrec_feature_desc {
-  const char *column;    /* dotted path */
+  const char *column; /* dotted path */
   int32_t domain;
-  int32_t type;          /* genrec_type */
-  int32_t nullable;      /* nulls read as 0, `valid` says which */
+  int32_t type;     /* genrec_type */
+  int32_t nullable; /* nulls read as 0, `valid` says which */
   int32_t has_padding_id;
-  int64_t padding_id;    /* list entries with this id are dropped when read */
-  int64_t id_bits;       /* > 0: values must lie in [0, 2^id_bits) */
-  const char *table;     /* the table the ids feed, for errors; may be null */
+  int64_t padding_id; /* list entries with this id are dropped when read */
+  int64_t id_bits;    /* > 0: values must lie in [0, 2^id_bits) */
+  const char *table;  /* the table the ids feed, for errors; may be null */
   genrec_location location;
-  int64_t width;         /* values per row, of a column of lists that all have so many; 0: a scalar */
+  int64_t width; /* values per row, of a column of lists that all have so many; 0: a scalar */
 } genrec_feature_desc;
 
 typedef struct genrec_init_desc {
-  int32_t kind;          /* genrec_init_kind */
+  int32_t kind; /* genrec_init_kind */
   double scale;
 } genrec_init_desc;
 
 typedef struct genrec_optimizer_desc {
-  int32_t kind;          /* genrec_optimizer_kind */
-  int32_t states;        /* f32 values kept beside each weight */
+  int32_t kind;   /* genrec_optimizer_kind */
+  int32_t states; /* f32 values kept beside each weight */
   double learning_rate;
   double initial_accumulator;
   int32_t row_states; /* tables: states are kept once per row instead */
@@ -114,9 +115,9 @@ typedef struct genrec_table_desc {
   genrec_init_desc init;
   genrec_optimizer_desc optimizer;
   genrec_location location;
-  int32_t group;         /* 0: a store of its own; tables of one group share one, by
-                            keys key | id; ids have at most key_bits bits */
-  int64_t key;           /* (place in the group) << key_bits */
+  int32_t group; /* 0: a store of its own; tables of one group share one, by
+                    keys key | id; ids have at most key_bits bits */
+  int64_t key;   /* (place in the group) << key_bits */
   int64_t key_bits;
   int64_t bounded; /* these are RowRules of row_rules.h; 0 for none. Tables of one
                       group have equal ones, and each keeps them for itself */
@@ -168,18 +169,18 @@ typedef struct genrec_output_desc {
   const char *name;
   int32_t domain;
   int32_t type;
-  int64_t width;         /* values per row; 0: a scalar per row */
-  int32_t nulls;         /* genrec_nulls */
+  int64_t width; /* values per row; 0: a scalar per row */
+  int32_t nulls; /* genrec_nulls */
 } genrec_output_desc;
 
-struct genrec_step;      /* see below */
+struct genrec_step; /* see below */
 typedef void (*genrec_stage_fn)(struct genrec_step *step);
 
 /* One program (train, evaluate, predict, items): what it reads and runs. `features`
  * and `domains` index the model's lists; only these are decoded. A stage may be
  * null. Each rank runs `copy`, `dispatch` and `compute` for every portion of its
- * batch and `update` once, in the context of its last portion. Buffers that the copy and dispatch stages make
- * (those with `first` below `first_compute_op`, the number of the first op of the
+ * batch and `update` once, in the context of its last portion. Buffers that the copy and dispatch
+ * stages make (those with `first` below `first_compute_op`, the number of the first op of the
  * compute stage) live in the arena of their portion, so that several may be in flight;
  * the others share one arena, since one portion computes at a time. On several portions those of
  * the update (`first_update_op`) have another.
@@ -188,7 +189,7 @@ typedef void (*genrec_stage_fn)(struct genrec_step *step);
  * or several portions on a rank; null where it can. */
 typedef struct genrec_program_desc {
   const char *name;
-  int32_t mode;          /* genrec_mode */
+  int32_t mode; /* genrec_mode */
   const int32_t *domains;
   int32_t domain_count;
   const int32_t *features;
@@ -223,8 +224,8 @@ typedef struct genrec_cost {
 typedef struct genrec_op_desc {
   const char *name;
   genrec_location location;
-  const char *what;      /* the model's ops that it came from, and their lines */
-  int32_t stage;         /* genrec_stage */
+  const char *what; /* the model's ops that it came from, and their lines */
+  int32_t stage;    /* genrec_stage */
   const genrec_cost *costs;
   int32_t cost_count;
 } genrec_op_desc;
@@ -232,10 +233,10 @@ typedef struct genrec_op_desc {
 typedef struct genrec_model_desc {
   int32_t abi_version;
   const char *name;
-  const char *compiler;  /* what compiled it, with its version and options */
+  const char *compiler; /* what compiled it, with its version and options */
   double clip_norm;
   double clip_value;
-  const char *schedule;  /* "constant", "linear", "cosine" */
+  const char *schedule; /* "constant", "linear", "cosine" */
   int64_t schedule_warmup;
   int64_t schedule_steps;
   double schedule_final;
@@ -263,8 +264,8 @@ typedef struct genrec_model_desc {
                            in (genrec_rt/device.h); null for a model that runs on the host */
 } genrec_model_desc;
 
-/* Makes the device of libgenrec_rt_cuda (genrec_rt/device.h): what `genrec_model_desc.device` of models for
- * CUDA is. Throws genrec::rt::Error where there is none. */
+/* Makes the device of libgenrec_rt_cuda (genrec_rt/device.h): what `genrec_model_desc.device` of
+ * models for CUDA is. Throws genrec::rt::Error where there is none. */
 struct genrec_rt_device *genrec_rt_cuda_device(void);
 
 /* The one symbol that a compiled model exports. */
@@ -272,37 +273,38 @@ const genrec_model_desc *genrec_model(void);
 
 /*===-- what a step sees ---------------------------------------------------===*/
 
-struct genrec_runtime;   /* opaque: tables, error state, sinks */
+struct genrec_runtime; /* opaque: tables, error state, sinks */
 
 /* Rows are those of [n, w]; [w] and scalars have one. Every rank has the whole value. It updates
  * `own_rows` rows from `first_row` on: all, unless ranks share the updates of parameters. */
 typedef struct genrec_parameter {
-  float *value;          /* rank 0 to 2, row major */
+  float *value; /* rank 0 to 2, row major */
   int64_t size;
   int64_t first_row, own_rows;
-  float *own;            /* the value of row first_row */
-  float *states;         /* of the own rows, one after another: `states` arrays of w values each */
+  float *own;    /* the value of row first_row */
+  float *states; /* of the own rows, one after another: `states` arrays of w values each */
 } genrec_parameter;
 
 /* The context of one batch in flight. Stage functions get nothing else.
  *
- * Of a model for a device, what `columns`, `buffers` and `parameters` point at is in its memory. The stages
- * run on the host: they queue kernels and calls on `stream`, and only dispatch may wait for them.
- * Kernels get the step that `device` points at: it has `domains`, `seed`, `step` and `mode`. */
+ * Of a model for a device, what `columns`, `buffers` and `parameters` point at is in its memory.
+ * The stages run on the host: they queue kernels and calls on `stream`, and only dispatch may wait
+ * for them. Kernels get the step that `device` points at: it has `domains`, `seed`, `step` and
+ * `mode`. */
 typedef struct genrec_step {
   struct genrec_runtime *runtime;
   struct genrec_rt_pool *pool;
-  genrec_domain *domains;          /* by domain index; derived ones are filled by generated calls */
-  const genrec_column *columns;    /* by feature index */
-  void *const *buffers;            /* by buffer index of the program */
-  genrec_parameter *parameters;    /* by parameter index */
+  genrec_domain *domains;       /* by domain index; derived ones are filled by generated calls */
+  const genrec_column *columns; /* by feature index */
+  void *const *buffers;         /* by buffer index of the program */
+  genrec_parameter *parameters; /* by parameter index */
   uint64_t seed;
-  uint64_t step;                   /* 1-based optimizer step; the current one for evaluation */
-  int32_t mode;                    /* genrec_mode */
+  uint64_t step; /* 1-based optimizer step; the current one for evaluation */
+  int32_t mode;  /* genrec_mode */
   int32_t check_finite;
-  int32_t profile;                 /* whether genrec_rt_enter is called */
-  void *stream;                    /* cudaStream_t of the running stage */
-  struct genrec_step *device;      /* this step in the device's memory; null on the host */
+  int32_t profile;            /* whether genrec_rt_enter is called */
+  void *stream;               /* cudaStream_t of the running stage */
+  struct genrec_step *device; /* this step in the device's memory; null on the host */
 } genrec_step;
 
 /*===-- what generated code may call ---------------------------------------===*/
@@ -316,22 +318,19 @@ typedef struct genrec_step {
  * rows[r] points at [value dim][state dim]…, a value of bf16 at (dim + 1) / 2 floats; entries with
  * valid[r] == 0 point at a row of zeros. `valid` may be null. Outside training unseen ids, and in
  * training ids that are not admitted yet, point at temporary rows that hold initial values. */
-void genrec_rt_table_rows(genrec_step *step, int32_t table,
-                          const genrec_domain *domain, const int64_t *ids,
-                          const uint8_t *valid, float **rows);
+void genrec_rt_table_rows(genrec_step *step, int32_t table, const genrec_domain *domain,
+                          const int64_t *ids, const uint8_t *valid, float **rows);
 
 /* The keys of `parts` lists of ids one after another: part p holds ids of table
  * tables[p], all of one group; -1 where valid[p] (may be null) is 0. Ids out of their
  * table's range are an error. */
 void genrec_rt_merged_keys(genrec_step *step, int32_t parts, const int32_t *tables,
-                           const genrec_domain *const *domains,
-                           const int64_t *const *ids, const uint8_t *const *valid,
-                           int64_t *keys);
+                           const genrec_domain *const *domains, const int64_t *const *ids,
+                           const uint8_t *const *valid, int64_t *keys);
 /* As genrec_rt_table_rows, by keys of the group of `table`; the key -1 has the row
  * of zeros. */
-void genrec_rt_merged_rows(genrec_step *step, int32_t table,
-                           const genrec_domain *domain, const int64_t *keys,
-                           float **rows);
+void genrec_rt_merged_rows(genrec_step *step, int32_t table, const genrec_domain *domain,
+                           const int64_t *keys, float **rows);
 
 /* Distinct touched rows among `parts` lists of handles, in the order of first
  * appearance; a handle whose gradient row (dim floats) is exactly zero is not
@@ -369,16 +368,16 @@ void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_doma
                              float *const *const *handles, genrec_domain *distinct, float **rows,
                              void *lookups);
 
-/* Sums over the portions of a batch. With one portion on one rank there is nothing to do: the sum is
- * the partial value. `number` tells the calls of a program apart. */
+/* Sums over the portions of a batch. With one portion on one rank there is nothing to do: the sum
+ * is the partial value. `number` tells the calls of a program apart. */
 
 /* Gives `count` lists of `floats[i]` partial values to the sums of `number`. parameters[i]: the
  * parameter whose gradient list i is, and for whose update alone its sum is read; -1: none. */
 void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
                           const float *const *partial, const int64_t *floats,
                           const int32_t *parameters);
-/* The sums over all portions, once all have contributed; sums[i] may be partial[i]. Of a parameter's
- * gradient, those of the rows that this rank updates. */
+/* The sums over all portions, once all have contributed; sums[i] may be partial[i]. Of a
+ * parameter's gradient, those of the rows that this rank updates. */
 void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
                        const float *const *partial, const int64_t *floats, float *const *sums);
 
@@ -394,7 +393,7 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
 /* Rows of a table that this rank owns and any portion touched, and the sums of their gradients. */
 typedef struct genrec_collected_rows {
   float **rows;
-  float *sums;           /* `dim` floats per row */
+  float *sums; /* `dim` floats per row */
   int64_t dim;
   const int64_t *numbers; /* 0, 1, 2, ... as many as rows, and one more */
   void *segments;         /* of a device: a kernels::SegmentSums with one term per row */
@@ -414,20 +413,19 @@ void genrec_rt_exact_sums(genrec_step *step, int32_t count, const genrec_domain 
 /* Catalogue rows of ids; -1 where valid is 0, or missing with allow_missing.
  * `catalogue_domain` and `catalogue_ids` describe the catalogue column; the
  * hash of a catalogue is built once and kept by the runtime. */
-void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain,
-                       const int64_t *ids, const uint8_t *valid,
-                       const genrec_domain *catalogue_domain,
-                       const int64_t *catalogue_ids, int32_t feature,
-                       int32_t allow_missing, int64_t *rows);
+void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int64_t *ids,
+                       const uint8_t *valid, const genrec_domain *catalogue_domain,
+                       const int64_t *catalogue_ids, int32_t feature, int32_t allow_missing,
+                       int64_t *rows);
 
 /* Scalars that the trainer supplies: 0 the scheduled learning rate for a base
  * rate, 1 Adam's bias correction 1 - argument^step, 2 whether it is the first portion of the
  * batch. Computed in double. */
 float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argument);
 
-/* Of a model for a device: writes a scalar to `to`, in its memory. Kinds as above, and 3 the limit of
- * genrec_rt_clip_norm, 4 that of genrec_rt_clip_value. A recorded step replays the write with the value
- * of its own step. */
+/* Of a model for a device: writes a scalar to `to`, in its memory. Kinds as above, and 3 the limit
+ * of genrec_rt_clip_norm, 4 that of genrec_rt_clip_value. A recorded step replays the write with
+ * the value of its own step. */
 void genrec_rt_store_step_value(genrec_step *step, int32_t kind, double argument, float *to);
 
 /* Gradient clipping limits in force (flags override the model). 0: off. */
@@ -437,7 +435,8 @@ double genrec_rt_clip_value(const genrec_step *step);
 /* Sinks. `valid`, `label`, `key` (of gauc's groups) and `weight` (of per_list metrics: a
  * weight per parent row) may be null. `op` is for errors, which name a row. */
 void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight);
-/* Of a model for a device: the same of a sum and a weight in its memory, read when the step has ended. */
+/* Of a model for a device: the same of a sum and a weight in its memory, read when the step has
+ * ended. */
 void genrec_rt_report_device_loss(genrec_step *step, int32_t loss, const float *sum,
                                   const float *weight);
 void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
@@ -452,8 +451,8 @@ void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_dom
  * `what` and `feature` (-1: none) name the values in the error. */
 void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, int32_t feature,
                              const genrec_domain *domain, int32_t type, const void *values,
-                             const float *weight, const uint8_t *valid,
-                             const genrec_domain *items, double low, double high);
+                             const float *weight, const uint8_t *valid, const genrec_domain *items,
+                             double low, double high);
 
 /* Records a failure of a kernel (a NaN score, a broken invariant of the data). */
 void genrec_rt_fail(genrec_step *step, int32_t op, const char *message);
@@ -461,7 +460,8 @@ void genrec_rt_fail(genrec_step *step, int32_t op, const char *message);
 void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *domain, int64_t row,
                         const char *message);
 
-/* Of a model for a device: the first row that a kernel cannot go on with, in the device's memory. */
+/* Of a model for a device: the first row that a kernel cannot go on with, in the device's memory.
+ */
 typedef struct genrec_row_note {
   int64_t place; /* its number times GENREC_NOTE_REASONS, and the number of the reason;
                     GENREC_NO_PLACE: there is none */
@@ -470,16 +470,16 @@ typedef struct genrec_row_note {
 } genrec_row_note;
 #define GENREC_NOTE_REASONS 256
 #define GENREC_NO_PLACE 0x7F7F7F7F7F7F7F7F /* a byte repeated, more than any place */
-/* Of a model for a device: where kernels of this step note the first such row of `domain`, which then is
- * a failure as by genrec_rt_fail_row when the step has ended; without a domain row 0, a failure as by
- * genrec_rt_fail. `reasons`, their messages by number, must stay. Never null. */
+/* Of a model for a device: where kernels of this step note the first such row of `domain`, which
+ * then is a failure as by genrec_rt_fail_row when the step has ended; without a domain row 0, a
+ * failure as by genrec_rt_fail. `reasons`, their messages by number, must stay. Never null. */
 genrec_row_note *genrec_rt_note_failure(genrec_step *step, int32_t op, const genrec_domain *domain,
                                         const char *const *reasons);
 
 /* With --check-finite: looks for NaN and infinity in what op `op` wrote, `rows`
  * rows of `row_size` values, `stride` values from row to row. */
-void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values,
-                            int64_t rows, int64_t row_size, int64_t stride);
+void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
+                            int64_t row_size, int64_t stride);
 /* Of a model for a device: the same of all rows of `domain`, or of one row where it is null. */
 void genrec_rt_check_device_finite(genrec_step *step, int32_t op, const float *values,
                                    const genrec_domain *domain, int64_t row_size, int64_t stride);

@@ -206,8 +206,8 @@ public:
   virtual std::unique_ptr<Communicator> connect(Communicator &host) = 0;
 
   /// Collective calls of these go to `comm`, which outlives them and carries memory of the device
-  /// where it has several ranks. Of `travel`, requesters deduplicate; owners find rows of equal keys
-  /// once, whatever it says.
+  /// where it has several ranks. Of `travel`, requesters deduplicate; owners find rows of equal
+  /// keys once, whatever it says.
   virtual std::unique_ptr<DeviceRowExchange>
   makeRowExchange(Communicator &comm, std::vector<DeviceExchangedStore> stores, int32_t portions,
                   RowTravel travel) = 0;

@@ -2,8 +2,8 @@
  *
  * Each enumeration is one list of (symbol, name, number): the numbers are those of a model's
  * description (abi.h), the names those that users write and `info` prints. Where the dialect has
- * the enumeration too (GenRecAttrs.td), static asserts of lib/Conversion/StepToRuntime hold names and numbers
- * of both together.
+ * the enumeration too (GenRecAttrs.td), static asserts of lib/Conversion/StepToRuntime hold names
+ * and numbers of both together.
  *
  * GENREC_DEFINE_KIND(type, LIST) makes `enum type` and `type_name(number)`, null for a number
  * that is none.

@@ -23,8 +23,8 @@ struct TensorDigest {
   /// Bytes of a tensor that one checksum is about; the last block of a tensor may be shorter.
   static constexpr int64_t kBlockBytes = 1 << 20;
 
-  int64_t bytes = 0;   ///< of the file
-  uint64_t header = 0; ///< of all bytes before the tensors
+  int64_t bytes = 0;                                   ///< of the file
+  uint64_t header = 0;                                 ///< of all bytes before the tensors
   std::map<std::string, std::vector<uint64_t>> blocks; ///< by tensor
   std::string notFinite; ///< of the first NaN or infinity: "tensor 'x', row 3"; "" for none
 };
@@ -105,8 +105,8 @@ public:
   /// The same as integers (from I64, I32, U8, …).
   void readIntegers(const std::string &tensor, int64_t first, int64_t count, int64_t *to) const;
   /// Error where a block of any tensor has another checksum than the digest says. What was read
-  /// before was held to it already and is not read again. Of several readers of one file, the `part`-th
-  /// of `parts` looks at its part of each tensor alone.
+  /// before was held to it already and is not read again. Of several readers of one file, the
+  /// `part`-th of `parts` looks at its part of each tensor alone.
   void verifyRest(int32_t part = 0, int32_t parts = 1) const;
   /// Of tensors, so far.
   int64_t bytesRead() const { return bytes; }

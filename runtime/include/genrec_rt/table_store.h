@@ -59,7 +59,7 @@ void packValues(const float *values, int64_t dim, float *row);
 void unpackValues(const float *row, int64_t dim, float *values);
 
 struct StoreConfig {
-  int64_t dim = 0;               ///< 0: ids without values
+  int64_t dim = 0; ///< 0: ids without values
   RowElement element = RowElement::f32;
   int32_t states = 0;            ///< arrays of dim floats behind the value
   bool rowStates = false;        ///< states are one float per row instead

@@ -32,9 +32,7 @@ public:
   void readValues(float *to) const { readValues(0, size(), to); }
   void writeValues(const float *from);
   /// `width` floats of each row from `offset` on, as they are: value, then states.
-  void read(int64_t offset, int64_t width, float *to) const {
-    read(0, size(), offset, width, to);
-  }
+  void read(int64_t offset, int64_t width, float *to) const { read(0, size(), offset, width, to); }
   /// The same of the rows [first, first + count).
   void read(int64_t first, int64_t count, int64_t offset, int64_t width, float *to) const {
     store->readRows({}, addresses.data() + first, count, offset, width, to);

@@ -33,8 +33,8 @@ struct Kernel {
   int64_t rows; ///< to run it on, of every domain
   /// At least the widest row, in elements.
   int64_t width;
-  bool addsUp;  ///< the last argument is memory of sums
-  bool gathers; ///< products of gathered rows, which add in another order
+  bool addsUp;                  ///< the last argument is memory of sums
+  bool gathers;                 ///< products of gathered rows, which add in another order
   std::vector<int64_t> results; ///< floats of those that it adds up
   const genrec::rt::kernels::SumShape *shapes;
   void (*onDevice)(const genrec::rt::cuda::LaunchShape &, const genrec_step *, void *const *);
@@ -253,11 +253,12 @@ public:
     int64_t at = 0;
     for (size_t i = 0; i < kernel.results.size(); ++i) {
       std::vector<float> found(static_cast<size_t>(kernel.results[i]));
-      GENREC_CUDA_CHECK(cudaMemcpy(found.data(), results.to[i], found.size() * 4,
-                                   cudaMemcpyDeviceToHost));
+      GENREC_CUDA_CHECK(
+          cudaMemcpy(found.data(), results.to[i], found.size() * 4, cudaMemcpyDeviceToHost));
       const std::vector<float> &expected = kernel.shapes[i].terms ? whole : chunked;
       for (size_t k = 0; k < found.size(); ++k)
-        if (float cpu = expected[static_cast<size_t>(at) + k]; !isSame(cpu, found[k], kernel.gathers))
+        if (float cpu = expected[static_cast<size_t>(at) + k];
+            !isSame(cpu, found[k], kernel.gathers))
           return " sum " + std::to_string(i) + " at " + std::to_string(k) + ": " +
                  std::to_string(cpu) + " on the CPU, " + std::to_string(found[k]) +
                  " on the device";

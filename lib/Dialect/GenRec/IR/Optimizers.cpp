@@ -31,9 +31,10 @@ static constexpr Option kRowSteps{"per_row_step", OptionRange::flag, 0.0, /*adds
                                   /*isForTables=*/true};
 
 static constexpr Option kSgdOptions[] = {kMomentum, kDecay};
-static constexpr Option kAdagradOptions[] = {kDecay,
-                                             {"eps", OptionRange::positive, 1e-10},
-                                             {"initial_accumulator", OptionRange::notNegative, 0.0}};
+static constexpr Option kAdagradOptions[] = {
+    kDecay,
+    {"eps", OptionRange::positive, 1e-10},
+    {"initial_accumulator", OptionRange::notNegative, 0.0}};
 static constexpr Option kAdamOptions[] = {
     kDecay, {"eps", OptionRange::positive, 1e-8}, kBeta1, kBeta2, kRowSteps};
 // Rows that are not in the batch do not decay, so for tables the default is no weight decay.
@@ -316,9 +317,9 @@ LogicalResult OptimizerAttr::verify(function_ref<InFlightDiagnostic()> emitError
     if (option == options.end())
       return emitError() << "optimizer " << kindName << " has no option '"
                          << entry.getName().getValue() << "'; it has "
-                         << llvm::join(llvm::map_range(options, [](const Option &each) {
-                                         return each.name;
-                                       }), ", ");
+                         << llvm::join(llvm::map_range(
+                                           options, [](const Option &each) { return each.name; }),
+                                       ", ");
     auto value = dyn_cast<FloatAttr>(entry.getValue());
     if (!value || !value.getType().isF64() || !std::isfinite(value.getValueAsDouble()) ||
         !isIn(option->range, value.getValueAsDouble()))

@@ -113,8 +113,9 @@ LogicalResult DomainOp::verify() {
     return emitOpError() << "of kind " << kind
                          << " must have no 'source'; only a catalogue is a file of its own";
   if (getExpectedRowsAttr() && getKind() != DomainKind::catalogue)
-    return emitOpError() << "of kind " << kind
-                         << " must have no 'expected_rows'; only a catalogue has a number of its own";
+    return emitOpError()
+           << "of kind " << kind
+           << " must have no 'expected_rows'; only a catalogue has a number of its own";
   if (hasColumn && getColumn()->empty())
     return emitOpError() << "'column' must not be empty";
   if (getKind() == DomainKind::data) {
@@ -174,8 +175,9 @@ LogicalResult TableOp::verify() {
       if (failed(expectRange(*this, rule, value.getInt(), 1)))
         return failure();
   if (getOptimizer().getOption("frozen") != 0.0 && hasRowRules())
-    return emitOpError() << "is frozen, so that rows neither come nor leave, but has rules about rows "
-                            "('bounded', 'ttl' or 'admit_after')";
+    return emitOpError()
+           << "is frozen, so that rows neither come nor leave, but has rules about rows "
+              "('bounded', 'ttl' or 'admit_after')";
   if (getTtlInSeconds() && !getTtl())
     return emitOpError() << "has 'ttl_in_seconds', the unit of 'ttl', but no 'ttl'";
   if (getEvict() && !getBounded())

@@ -182,10 +182,9 @@ LogicalResult StepValueOp::verify() {
     if (failed(expectNotNegative(*this, "argument", argument)))
       return failure();
   } else {
-    return emitOpError()
-           << "'name' must be \"learning_rate\", \"bias_correction\", \"clip_norm\", "
-              "\"clip_value\" or \"first_portion\", but is \""
-           << getName() << "\"";
+    return emitOpError() << "'name' must be \"learning_rate\", \"bias_correction\", \"clip_norm\", "
+                            "\"clip_value\" or \"first_portion\", but is \""
+                         << getName() << "\"";
   }
   return expect(*this, {"result", getType()}, Form::shared().scalar().element(f32));
 }

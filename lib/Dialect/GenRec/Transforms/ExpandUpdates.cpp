@@ -35,28 +35,25 @@ struct PendingUpdate {
 /// Expands one program.
 class Expansion {
 public:
-  explicit Expansion(ProgramOp program)
-      : program(program), model(getModel(program)) {}
+  explicit Expansion(ProgramOp program) : program(program), model(getModel(program)) {}
 
   void expandLookups();
   void expandUpdates();
 
-  unsigned lookups = 0, parameterUpdates = 0, tableUpdates = 0,
-           gradientsOfParents = 0, handlesShared = 0;
+  unsigned lookups = 0, parameterUpdates = 0, tableUpdates = 0, gradientsOfParents = 0,
+           handlesShared = 0;
 
 private:
   using IdsAndTable = std::pair<Value, Attribute>;
 
-  Value buildHandles(OpBuilder &builder, Value ids, Value valid, TableOp table,
-                     Location loc);
+  Value buildHandles(OpBuilder &builder, Value ids, Value valid, TableOp table, Location loc);
   void collectHandles();
   Value readThroughParent(Value gradient);
   void expandGroups();
   Value buildLoad(OpBuilder &builder, Value rows, Value valid, Type type, Location loc);
   PendingUpdate prepare(UpdateParameterOp update, Value &gradient);
   PendingUpdate prepare(UpdateTableOp update, Value &gradient);
-  void buildUpdateKernel(OpBuilder &builder, const PendingUpdate &update,
-                         Value gradient);
+  void buildUpdateKernel(OpBuilder &builder, const PendingUpdate &update, Value gradient);
 
   ProgramOp program;
   ModelOp model;
@@ -71,8 +68,8 @@ private:
 // Lookups
 //===----------------------------------------------------------------------===//
 
-Value Expansion::buildHandles(OpBuilder &builder, Value ids, Value valid,
-                              TableOp table, Location loc) {
+Value Expansion::buildHandles(OpBuilder &builder, Value ids, Value valid, TableOp table,
+                              Location loc) {
   FlatSymbolRefAttr domain = getRowDomain(ids.getType());
   return TableRowsOp::create(builder, loc, getRowsType(domain, {}, table.getRowType()), ids, valid,
                              FlatSymbolRefAttr::get(table.getSymNameAttr()));
@@ -104,8 +101,7 @@ void Expansion::collectHandles() {
         valid = valid ? b.select(valid, valid, next) : next;
     }
     TableOp table = lookupTable(first, first.getTableAttr());
-    handles[key] = buildHandles(builder, first.getIds(), valid, table,
-                                first.getLoc());
+    handles[key] = buildHandles(builder, first.getIds(), valid, table, first.getLoc());
     handlesShared += group.size() - 1;
   }
 }
@@ -116,8 +112,8 @@ Value Expansion::buildLoad(OpBuilder &builder, Value rows, Value valid, Type typ
   SmallVector<KernelInput> inputs{{rows, OperandRole::aligned}};
   if (valid)
     inputs.push_back({valid, OperandRole::aligned});
-  RowKernelOp kernel = createRowKernel(builder, loc, domain, inputs,
-                                       {{type, ResultRole::aligned}}, "lookup");
+  RowKernelOp kernel =
+      createRowKernel(builder, loc, domain, inputs, {{type, ResultRole::aligned}}, "lookup");
   Block &body = kernel.getBody().front();
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
   RowBodyBuilder b(inner, loc);
@@ -143,7 +139,8 @@ void Expansion::expandGroups() {
       Type type = getRowsType(cast<DomainType>(domain.getType()).getDomain(), {}, element);
       Value own = UnstackRowsOp::create(builder, loc, type, rows, stack, domain, part);
       partHandles[{keys, part}] = own;
-      result.replaceAllUsesWith(buildLoad(builder, own, Value(), result.getType(), result.getLoc()));
+      result.replaceAllUsesWith(
+          buildLoad(builder, own, Value(), result.getType(), result.getLoc()));
       ++lookups;
     }
     RewriteCounter::count("expand-lookup", lookup.getNumResults());
@@ -158,8 +155,8 @@ void Expansion::expandLookups() {
   for (auto lookup : llvm::make_early_inc_range(body.getOps<LookupOp>())) {
     Value rows = handles.lookup({lookup.getIds(), lookup.getTableAttr()});
     OpBuilder builder(lookup);
-    lookup.getResult().replaceAllUsesWith(buildLoad(builder, rows, lookup.getValid(),
-                                                    lookup.getResult().getType(), lookup.getLoc()));
+    lookup.getResult().replaceAllUsesWith(
+        buildLoad(builder, rows, lookup.getValid(), lookup.getResult().getType(), lookup.getLoc()));
     lookup.erase();
     ++lookups;
     RewriteCounter::count("expand-lookup");
@@ -176,18 +173,16 @@ PendingUpdate Expansion::prepare(UpdateParameterOp update, Value &gradient) {
   ParameterOp parameter = lookupParameter(update, update.getParameterAttr());
   auto type = cast<RankedTensorType>(parameter.getType());
   int64_t width = type.getRank() == 0 ? 1 : type.getShape().back();
-  FlatSymbolRefAttr domain = declareStepDomain(
-      model, (parameter.getSymName() + "_rows").str(), /*reuse=*/false);
+  FlatSymbolRefAttr domain =
+      declareStepDomain(model, (parameter.getSymName() + "_rows").str(), /*reuse=*/false);
   OpBuilder builder(update);
   auto row = RowType::get(builder.getContext(), width);
-  auto rows = ParameterRowsOp::create(
-      builder, update.getLoc(),
-      DomainType::get(builder.getContext(), domain),
-      getRowsType(domain, {}, row), update.getParameterAttr());
-  gradient = SharedRowsOp::create(
-      builder, update.getLoc(),
-      getRowsType(domain, {width}, type.getElementType()),
-      update.getGradient(), rows.getDomain());
+  auto rows = ParameterRowsOp::create(builder, update.getLoc(),
+                                      DomainType::get(builder.getContext(), domain),
+                                      getRowsType(domain, {}, row), update.getParameterAttr());
+  gradient = SharedRowsOp::create(builder, update.getLoc(),
+                                  getRowsType(domain, {width}, type.getElementType()),
+                                  update.getGradient(), rows.getDomain());
   ++parameterUpdates;
   RewriteCounter::count("expand-parameter-update");
   return {update,
@@ -237,16 +232,14 @@ PendingUpdate Expansion::prepare(UpdateTableOp update, Value &gradient) {
       found = buildHandles(builder, ids, Value(), table, update.getLoc());
     rows.push_back(found);
   }
-  FlatSymbolRefAttr domain = declareStepDomain(
-      model, ("touched_" + table.getSymName()).str(), /*reuse=*/false);
+  FlatSymbolRefAttr domain =
+      declareStepDomain(model, ("touched_" + table.getSymName()).str(), /*reuse=*/false);
   auto unique =
       UniqueRowsOp::create(builder, update.getLoc(), DomainType::get(builder.getContext(), domain),
                            getRowsType(domain, {}, table.getRowType()), rows, gradients,
                            /*all=*/!changesWithoutGradient(table.getOptimizer(), /*onTable=*/true));
-  Type type = getRowsType(domain, {static_cast<int64_t>(table.getDim())},
-                          builder.getF32Type());
-  gradient = SegmentSumOp::create(builder, update.getLoc(), type,
-                                  unique.getDomain(), gradients);
+  Type type = getRowsType(domain, {static_cast<int64_t>(table.getDim())}, builder.getF32Type());
+  gradient = SegmentSumOp::create(builder, update.getLoc(), type, unique.getDomain(), gradients);
   ++tableUpdates;
   RewriteCounter::count("expand-table-update");
   return {update,
@@ -258,20 +251,17 @@ PendingUpdate Expansion::prepare(UpdateTableOp update, Value &gradient) {
           ("update_" + table.getSymName()).str()};
 }
 
-void Expansion::buildUpdateKernel(OpBuilder &builder,
-                                  const PendingUpdate &update, Value gradient) {
+void Expansion::buildUpdateKernel(OpBuilder &builder, const PendingUpdate &update, Value gradient) {
   Location loc = update.op->getLoc();
   SmallVector<KernelInput> inputs{{update.rows, OperandRole::aligned},
                                   {gradient, OperandRole::aligned}};
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   for (const OptimizerStepValue &value : getStepValues(update.optimizer)) {
-    Value stepValue = StepValueOp::create(
-        builder, loc, scalar, builder.getStringAttr(value.name),
-        builder.getF64FloatAttr(value.argument));
+    Value stepValue = StepValueOp::create(builder, loc, scalar, builder.getStringAttr(value.name),
+                                          builder.getF64FloatAttr(value.argument));
     inputs.push_back({stepValue, OperandRole::shared});
   }
-  RowKernelOp kernel = createRowKernel(builder, loc, update.domain, inputs, {},
-                                       update.name);
+  RowKernelOp kernel = createRowKernel(builder, loc, update.domain, inputs, {}, update.name);
   Block &body = kernel.getBody().front();
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
   buildOptimizerBody(inner, loc, update.optimizer, update.onTable, update.roundsStochastically,
@@ -305,21 +295,17 @@ void Expansion::expandUpdates() {
 namespace {
 struct ExpandUpdates : genrec::impl::ExpandUpdatesBase<ExpandUpdates> {
   void runOnOperation() override {
-    SmallVector<ProgramOp> programs(
-        getOperation().getBody().front().getOps<ProgramOp>());
+    SmallVector<ProgramOp> programs(getOperation().getBody().front().getOps<ProgramOp>());
     for (ProgramOp program : programs) {
       Expansion expansion(program);
       expansion.expandLookups();
       expansion.expandUpdates();
       countStatistic(*this, lookups, "lookups", expansion.lookups);
-      countStatistic(*this, parameterUpdates, "parameter-updates",
-                     expansion.parameterUpdates);
-      countStatistic(*this, tableUpdates, "table-updates",
-                     expansion.tableUpdates);
+      countStatistic(*this, parameterUpdates, "parameter-updates", expansion.parameterUpdates);
+      countStatistic(*this, tableUpdates, "table-updates", expansion.tableUpdates);
       countStatistic(*this, gradientsOfParents, "gradients-of-parents",
                      expansion.gradientsOfParents);
-      countStatistic(*this, handlesShared, "handles-shared",
-                     expansion.handlesShared);
+      countStatistic(*this, handlesShared, "handles-shared", expansion.handlesShared);
     }
   }
 };

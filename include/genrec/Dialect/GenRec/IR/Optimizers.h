@@ -25,10 +25,10 @@ enum class OptionRange {
 struct OptimizerOption {
   llvm::StringRef name;
   OptionRange range;
-  double value;            ///< the default
-  bool addsState = false;  ///< a weight has one more state if the option is not 0
+  double value;             ///< the default
+  bool addsState = false;   ///< a weight has one more state if the option is not 0
   bool isForTables = false; ///< not for parameters
-  double onTable = value;  ///< the default for rows of a table
+  double onTable = value;   ///< the default for rows of a table
 };
 
 /// All optimizers.

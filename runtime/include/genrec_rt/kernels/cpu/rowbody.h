@@ -50,8 +50,7 @@ typedef float Lanes8 __attribute__((vector_size(32)));
 typedef float Lanes4 __attribute__((vector_size(16)));
 
 /// Up to 16 elements, the others `rest`.
-template <int64_t Count>
-GENREC_SIMD Lanes16 loadLanes(const float *x, float rest) {
+template <int64_t Count> GENREC_SIMD Lanes16 loadLanes(const float *x, float rest) {
   if constexpr (Count == 16) {
     Lanes16 lanes;
     __builtin_memcpy(&lanes, x, 64);
@@ -82,19 +81,17 @@ struct MinLanes {
   }
 };
 
-template <int64_t N, class Combine>
-GENREC_SIMD float reduceLanes(const float *x, Combine combine) {
+template <int64_t N, class Combine> GENREC_SIMD float reduceLanes(const float *x, Combine combine) {
   constexpr int64_t kWhole = N / 16 * 16;
   Lanes16 total = Combine::kRest - Lanes16{};
   for (int64_t i = 0; i < kWhole; i += 16)
     total = combine(total, loadLanes<16>(x + i, 0));
   if constexpr (kWhole < N)
     total = combine(total, loadLanes<N - kWhole>(x + kWhole, Combine::kRest));
-  Lanes8 a = combine(
-      __builtin_shufflevector(total, total, 0, 1, 2, 3, 4, 5, 6, 7),
-      __builtin_shufflevector(total, total, 8, 9, 10, 11, 12, 13, 14, 15));
-  Lanes4 b = combine(__builtin_shufflevector(a, a, 0, 1, 2, 3),
-                     __builtin_shufflevector(a, a, 4, 5, 6, 7));
+  Lanes8 a = combine(__builtin_shufflevector(total, total, 0, 1, 2, 3, 4, 5, 6, 7),
+                     __builtin_shufflevector(total, total, 8, 9, 10, 11, 12, 13, 14, 15));
+  Lanes4 b =
+      combine(__builtin_shufflevector(a, a, 0, 1, 2, 3), __builtin_shufflevector(a, a, 4, 5, 6, 7));
   Lanes4 c = combine(b, __builtin_shufflevector(b, b, 2, 3, 0, 1));
   Lanes4 d = combine(c, __builtin_shufflevector(c, c, 1, 0, 3, 2));
   return d[0];
@@ -144,15 +141,13 @@ template <class T, int64_t D> struct ZeroRow {
 } // namespace detail
 
 /// Row `index`, `stride` elements from row to row; a row of D zeros for -1.
-template <int64_t D, class T>
-inline const T *rowAt(const T *base, int64_t stride, int64_t index) {
+template <int64_t D, class T> inline const T *rowAt(const T *base, int64_t stride, int64_t index) {
   return index < 0 ? detail::ZeroRow<T, D>::values : base + index * stride;
 }
 
 /// Row `index` += value, D floats; nothing for -1.
 template <int64_t D>
-inline void addRow(float *base, int64_t stride, int64_t index,
-                   const float *value) {
+inline void addRow(float *base, int64_t stride, int64_t index, const float *value) {
   if (index < 0)
     return;
   float *row = base + index * stride;
@@ -160,8 +155,7 @@ inline void addRow(float *base, int64_t stride, int64_t index,
     row[i] += value[i];
 }
 
-template <class T>
-GENREC_HOST_DEVICE void addElement(T *base, int64_t index, T value) {
+template <class T> GENREC_HOST_DEVICE void addElement(T *base, int64_t index, T value) {
   if (index >= 0)
     base[index] += value;
 }
@@ -180,8 +174,8 @@ inline float *chunkSums(float *sums, int64_t chunk, int64_t floats) {
 //===----------------------------------------------------------------------===//
 
 /// `count` row numbers in [0, rows), by the elements 0, 1, … of a row's stream.
-inline void drawRows(const RandomStream &stream, uint64_t row, int64_t rows,
-                     int64_t count, int64_t *out) {
+inline void drawRows(const RandomStream &stream, uint64_t row, int64_t rows, int64_t count,
+                     int64_t *out) {
   constexpr int64_t kWords = 256;
   uint32_t words[kWords];
   for (int64_t begin = 0; begin < count; begin += kWords) {

@@ -74,7 +74,7 @@ void attention(genrec_step *step, const AttentionArgs *args) {
     auto all = detail::attentionOnDevice<float>(step, *args, Heads);
     cuda::takeMatrices(all, *args);
     cuda::attentionForward<Config, cuda::AttentionLevel::plain>(all, nullptr,
-                                                               streamOf(step)); // wants no memory
+                                                                streamOf(step)); // wants no memory
   }
 }
 
