@@ -114,7 +114,8 @@ Json Training::configuration() const {
   if (flags.replicaMemoryMegabytes > 0)
     json["replica_memory_megabytes"] = flags.replicaMemoryMegabytes;
   if (hasRanks)
-    json["overlap"] = flags.overlap;
+    json["overlap"] = // as the session has it: on a device rows are found in the order of steps
+        session->deviceUse() && flags.overlap == "rows" ? "keys" : flags.overlap;
   if (flags.shardOptimizer)
     json["shard_optimizer"] = true;
   if (flags.learningRate)
