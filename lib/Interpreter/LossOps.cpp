@@ -116,8 +116,8 @@ static Error evaluateLoss(Evaluator &e, LossOp op) {
     if (op.getValid() && !e.get(op.getValid()).integers()[row])
       continue;
     double weight = op.getWeight() ? e.get(op.getWeight()).floats()[row] : 1.0;
-    loss.sum += weight * x.floats()[row];
-    loss.weight += weight;
+    loss.sum = e.perturbed(loss.sum + weight * x.floats()[row]);
+    loss.weight = op.getWeight() ? e.perturbed(loss.weight + weight) : loss.weight + weight;
   }
   e.results.losses.push_back(std::move(loss));
   return Error::success();

@@ -222,7 +222,7 @@ static Error evaluateReduceRows(Evaluator &e, ReduceRowsOp op) {
   Tensor result = makeTensor(op.getType(), 1);
   forEachElement(x, [&](int64_t row, int64_t column) {
     if (x.isFloat())
-      result.floats()[column] += x.row(row)[column];
+      result.floats()[column] = e.perturbed(result.floats()[column] + x.row(row)[column]);
     else
       result.integers()[column] += x.integers()[x.at(row, column)];
   });

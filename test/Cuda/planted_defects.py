@@ -167,11 +167,11 @@ DEFECTS = [
     hopper("a warp's histogram is cleared without __syncwarp", BIAS, "__syncwarp();", nth=1),
     hopper("lanes add to a histogram without __syncwarp", BIAS, "__syncwarp();", nth=2),
     # mma.sync.
-    Defect("values are copied over those that are read", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
+    Defect("values are copied over those that are read, mma", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
     Defect("cp.async is never awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=1),
     Defect("values are not awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=2),
     Defect("no barrier before keys are read", MMA_FORWARD, MMA_TESTS, "__syncthreads();", nth=2),
-    Defect("keys are copied over those that are read", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nor", "; // nor"),
+    Defect("keys are copied over those that are read, mma", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nor", "; // nor"),
     Defect("no barrier before values are read", MMA_FORWARD, MMA_TESTS, "__syncthreads();", nth=4),
     Defect("a tile is copied over the last, backward", MMA_BACKWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
     Defect("cp.async is never awaited, backward", MMA_BACKWARD, MMA_TESTS, "waitForCopies<0>();"),

@@ -5,7 +5,7 @@
 #include "RowBodySchedule.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
-#include "genrec_rt/kernels/cuda/row_mapping.h"
+#include "genrec_rt/scattered_limits.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -106,7 +106,7 @@ RowMapping genrec::getRowMapping(RowKernelOp kernel) {
 }
 
 std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result) {
-  using rt::kernels::kMostPrivateRows, rt::kernels::SumShape;
+  using rt::kernels::kMostPrivateRows, rt::kernels::kMostTermVectors;
   auto roles = llvm::to_vector(kernel.getResultRoles().getAsRange<ResultRoleAttr>());
   if (roles[result].getValue() != ResultRole::scattered)
     return std::nullopt;
@@ -127,7 +127,7 @@ std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result)
     terms.width = isVector(add.getValue()) ? getExtent(add.getValue()) : 1;
     terms.isScaled |= static_cast<bool>(add.getCoefficient());
   }
-  if (terms.adds.empty() || terms.adds.size() > SumShape::kMostVectors)
+  if (terms.adds.empty() || terms.adds.size() > kMostTermVectors)
     return std::nullopt;
   return terms;
 }

@@ -31,7 +31,8 @@ __device__ void addSlices(const float (&left)[kDepth][kTile], const float (&righ
         sums[i][j] = fmaf(left[k][row + i], right[k][column + j], sums[i][j]);
 }
 
-__global__ void __launch_bounds__(kThreads) multiplyTiles(const LinearProduct p) {
+// Three blocks of a multiprocessor hide the loads of tiles.
+__global__ void __launch_bounds__(kThreads, 3) multiplyTiles(const LinearProduct p) {
   __shared__ float left[kDepth][kTile], right[kDepth][kTile];
   const int64_t rows = p.rows->count, columns = static_cast<int64_t>(blockIdx.y) * kTile;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTile; first < rows;

@@ -32,7 +32,7 @@ struct OrderedTerms {
     coefficient = shape.isScaled ? values[inRow] : 1;
     int32_t number = 0;
 #pragma unroll
-    for (int32_t v = 1; v < SumShape::kMostVectors; ++v)
+    for (int32_t v = 1; v < kMostTermVectors; ++v)
       number += v < shape.vectors && inRow >= shape.firstTerms[v];
     return values + coefficientFloats(shape.terms, shape.isScaled) + number * shape.width;
   }

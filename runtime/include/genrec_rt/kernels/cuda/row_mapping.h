@@ -8,6 +8,7 @@
 #define GENREC_RT_KERNELS_CUDA_ROW_MAPPING_H
 
 #include "genrec_rt/kernels/shared/rowmath.h"
+#include "genrec_rt/scattered_limits.h"
 
 #include <stdint.h>
 
@@ -30,9 +31,6 @@ GENREC_HOST_DEVICE constexpr bool reducesByMemory(int64_t lanes, int64_t pack) {
 struct RowChunks {
   int64_t grain, count;
 };
-
-/// The fewest rows of a chunk: writing its sums costs little beside reading its rows.
-constexpr int64_t kLeastChunk = 32;
 
 /// The most chunks where each has `floats` sums: at most 64 MiB of them.
 GENREC_HOST_DEVICE int64_t mostChunks(int64_t floats) {
@@ -67,20 +65,14 @@ GENREC_HOST_DEVICE int64_t mostChunks(int64_t rows, int64_t floats) {
 /// they are for and added in the order of the rows that left them (scattered_sums.h). So memory is
 /// that of the rows, not of chunks times the result, and all rows run at once.
 struct SumShape {
-  /// Vectors that the terms of a row are multiples of.
-  static constexpr int kMostVectors = 4;
   int32_t terms;                    ///< of a row
   int32_t vectors;                  ///< of a row
   int32_t width;                    ///< floats of a vector
   int32_t stride;                   ///< floats from one row of the result to the next
   int32_t domain;                   ///< index of the domain whose rows leave terms
   bool isScaled;                    ///< a term has a coefficient
-  int32_t firstTerms[kMostVectors]; ///< by vector: the first of its terms within a row
+  int32_t firstTerms[kMostTermVectors]; ///< by vector: the first of its terms within a row
 };
-
-/// Rows of a scattered result up to which each chunk has sums of its own. A chunk reads and writes
-/// them once; it has at least as many rows, each of which would write and read a term.
-constexpr int64_t kMostPrivateRows = kLeastChunk;
 
 /// Where the terms of `rows` rows lie from `memory` on, which is aligned to 64 bytes: a key per
 /// term, the row of the result that it is for or kNoRow; then, row by row, the coefficients of its
