@@ -286,9 +286,10 @@ static Error evaluateAccumulate(Evaluator &e, AccumulateOp op) {
       }
       double factor = coefficient ? coefficient->floats()[coefficient->at(row, j)] : 1.0;
       for (int64_t i = 0; target >= 0 && i < value.width; ++i)
-        if (value.isFloat())
-          accumulator.floats()[target * value.width + i] += factor * value.row(row)[i];
-        else
+        if (value.isFloat()) {
+          double &sum = accumulator.floats()[target * value.width + i];
+          sum = e.perturbed(sum + factor * value.row(row)[i]);
+        } else
           accumulator.integers()[target * value.width + i] += value.integers()[value.at(row, i)];
     }
   return Error::success();

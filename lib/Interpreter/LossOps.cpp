@@ -148,10 +148,11 @@ static Error evaluateRequireRange(Evaluator &e, RequireRangeOp op) {
     bool isWithin = value >= low && value <= high && value < static_cast<double>(items);
     if (isLeftOut || isWithin)
       continue;
-    std::string most = op.getItems() ? ", of a catalogue of " + std::to_string(items) + " rows" : "";
-    return fail(op, "is about " + op.getWhat() + ", which must lie in " +
-                        written(low) + " to " + written(high) + most + ", but is " + written(value) +
-                        " in row " + Twine(row));
+    std::string most =
+        op.getItems() ? ", of a catalogue of " + std::to_string(items) + " rows" : "";
+    return fail(op, "is about " + op.getWhat() + ", which must lie in " + written(low) + " to " +
+                        written(high) + most + ", but is " + written(value) + " in row " +
+                        Twine(row));
   }
   return Error::success();
 }
@@ -169,9 +170,7 @@ public:
   }
 
 private:
-  bool isValid(int64_t row) {
-    return !op.getValid() || e.get(op.getValid()).integers()[row] != 0;
-  }
+  bool isValid(int64_t row) { return !op.getValid() || e.get(op.getValid()).integers()[row] != 0; }
 
   llvm::Expected<double> weightOf(int64_t row) {
     double weight = op.getWeight() ? e.get(op.getWeight()).floats()[row] : 1.0;
@@ -233,8 +232,8 @@ private:
       if (std::isnan(score))
         return fail(op, "has a NaN score in row " + Twine(row));
       if (isNumeric ? !std::isfinite(label) : label != 0 && label != 1)
-        return fail(op, "has the label " + written(label) + " in row " +
-                            Twine(row) + (isNumeric ? "" : ", which is neither 0 nor 1"));
+        return fail(op, "has the label " + written(label) + " in row " + Twine(row) +
+                            (isNumeric ? "" : ", which is neither 0 nor 1"));
       int64_t key = op.getKey() ? e.get(op.getKey()).integers()[row] : 0;
       scored.push_back({score, label, *weight, key});
     }

@@ -8,16 +8,19 @@
 
 #include "device_model.h"
 
+#include "../../runtime/session/device_state.h"
 #include "simt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <compare>
 #include <cstdlib>
 #include <new>
+#include <numeric>
 #include <thread>
 
 namespace {
@@ -141,13 +144,18 @@ TEST_P(DeviceSteps, HaveTheBitsOfTheHost) {
   const std::vector<Samples> batches = batchesOf(12, 29); // there is room for 30
   const Trained expected = trainOnHost(batches, start, kIds);
   for (bool captures : {true, false}) {
-    std::unique_ptr<Session> session = make(captures);
-    EXPECT_EQ(run(*session, batches), expected.losses);
-    expectTrained(*session, expected);
-    const DeviceUse use = *session->deviceUse();
-    EXPECT_EQ(use.launches > 0, captures);
-    EXPECT_GT(use.dispatchedAhead, 0);
-    EXPECT_THAT(use.refusals, testing::IsEmpty());
+    int64_t ahead = 0;
+    // On a busy machine the reading thread may be late for every step of a run.
+    for (int tries = 0; tries < 5 && ahead == 0; ++tries) {
+      std::unique_ptr<Session> session = make(captures);
+      EXPECT_EQ(run(*session, batches), expected.losses);
+      expectTrained(*session, expected);
+      const DeviceUse use = *session->deviceUse();
+      EXPECT_EQ(use.launches > 0, captures);
+      EXPECT_THAT(use.refusals, testing::IsEmpty());
+      ahead = use.dispatchedAhead;
+    }
+    EXPECT_GT(ahead, 0);
   }
 }
 
@@ -259,6 +267,29 @@ TEST_P(DeviceSteps, ASessionMayEndWhileTheNextStepIsDispatched) {
         },
         [looks](uint64_t) { return looks; });
   }
+}
+
+/// Values and states go through one piece of pinned memory, one after the other.
+TEST_P(DeviceSteps, ParametersAreBroughtWhole) {
+  std::unique_ptr<DeviceState> state = DeviceState::make(deviceModel());
+  std::vector<std::vector<float>> values;
+  for (float first : {1.0F, 10.0F, 20.0F}) {
+    std::vector<float> &all = values.emplace_back(24);
+    std::iota(all.begin(), all.end(), first);
+    genrec_parameter host = {};
+    host.size = 8;
+    host.value = host.own = all.data();
+    host.states = all.data() + host.size;
+    state->addParameter(host, 16);
+  }
+  const std::vector<std::vector<float>> expected = values;
+  state->giveParameters();
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::ranges::fill(values[i], 0.0F);
+    state->fetchParameter(static_cast<int32_t>(i));
+  }
+  EXPECT_EQ(values, expected);
+  state->finish();
 }
 
 } // namespace

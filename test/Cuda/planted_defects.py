@@ -338,7 +338,8 @@ DEFECTS = [
             tests="ALookupBehindDispatchIsNotCaptured"),
     session("stages do not wait for dispatch", "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);", nth=2),
     session("a graph has the rate of its first step", "step.cpp", "*scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);", ";"),
-    session("what is brought to the device is overwritten", "state.cpp", "owned->synchronize();", nth=1),
+    session("what is brought to the device is overwritten", "state.cpp", "owned->synchronize();", nth=1,
+            tests="ParametersAreBroughtWhole"),
     session("a parameter is read before it is there", "state.cpp", "owned->synchronize();", nth=2),
     session("notes are not cleared", "notes.cpp", "device.fill(memory.data(), GENREC_NO_PLACE & 0xFF, kBytes);"),
     # Products through cuBLASLt.

@@ -126,8 +126,14 @@ def tensors(folder: Path) -> dict[str, np.ndarray]:
     }
 
 
-def expect_close(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray], atol: float = 2e-6) -> None:
-    """But for biases of keys: a softmax does not depend on them, so their gradients are rounding."""
+def expect_close(
+    actual: dict[str, np.ndarray], expected: dict[str, np.ndarray], atol: float = 2e-6, outliers: float = 0.0
+) -> None:
+    """But for biases of keys: a softmax does not depend on them, so their gradients are rounding.
+
+    Up to a share `outliers` of a parameter's elements may be 10 times as far away: an adaptive optimizer makes a whole
+    step of a gradient that is little more than rounding.
+    """
     assert actual.keys() == expected.keys()
     for name, values in expected.items():
         if ".key.bias" in name:
@@ -135,10 +141,14 @@ def expect_close(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray],
         if values.dtype == np.int64:
             assert (actual[name] == values).all(), name
         else:
-            np.testing.assert_allclose(actual[name], values, rtol=2e-4, atol=atol, err_msg=name)
+            far = ~np.isclose(actual[name], values, rtol=2e-4, atol=atol)
+            bound = 10 * atol if 0 < far.sum() <= outliers * values.size else atol
+            np.testing.assert_allclose(actual[name], values, rtol=2e-4, atol=bound, err_msg=name)
 
 
-def expect_same_training(binaries: dict[str, Path], data: Path, folder: Path, steps: int, atol: float = 2e-6) -> None:
+def expect_same_training(
+    binaries: dict[str, Path], data: Path, folder: Path, steps: int, atol: float = 2e-6, outliers: float = 0.0
+) -> None:
     """Training on both targets has the same losses and the same checkpoint."""
     losses, kept = [], []
     for target in TARGETS:
@@ -147,7 +157,7 @@ def expect_same_training(binaries: dict[str, Path], data: Path, folder: Path, st
         kept.append(tensors(folder / f"{target}.checkpoint"))
     assert len(losses[0]) == steps
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
-    expect_close(kept[1], kept[0], atol)
+    expect_close(kept[1], kept[0], atol, outliers)
 
 
 def test_training_has_the_losses_and_the_checkpoint_of_the_cpu(made: Made, tmp_path: Path) -> None:

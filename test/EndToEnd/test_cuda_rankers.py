@@ -53,13 +53,13 @@ def test_an_example_runs_as_on_the_cpu(make, tmp_path: Path) -> None:
     if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
         pytest.skip("this build runs no kernels on the host")
     binaries, data = make(tmp_path)
-    expect_same_training(binaries, data, tmp_path, steps=3, atol=2e-4)
+    expect_same_training(binaries, data, tmp_path, steps=3, atol=2e-4, outliers=1e-3)
     cpu, cuda = (binaries[target] for target in TARGETS)
     train(cpu, data, tmp_path / "mixed", *BATCH, steps=1)
     train(cuda, data, tmp_path / "mixed", *BATCH, "--resume", steps=2)
     train(cpu, data, tmp_path / "mixed", *BATCH, "--resume", steps=3)
     train(cpu, data, tmp_path / "whole", *BATCH, steps=3)
-    expect_close(tensors(tmp_path / "mixed"), tensors(tmp_path / "whole"), 2e-4)
+    expect_close(tensors(tmp_path / "mixed"), tensors(tmp_path / "whole"), 2e-4, outliers=1e-3)
     tables = expect_same_evaluation(binaries, data, tmp_path / "mixed", tmp_path, predicts=True)
     for name in tables[0].column_names:
         expected, actual = (np.array(table[name].to_pylist(), dtype=float) for table in tables)

@@ -118,7 +118,8 @@ public:
   const Mode mode;
   /// `value` with a random rounding error, with precision `perturbed`. For sums inside of an op
   /// that are subtracted from a nearly equal number: the difference consists of rounding errors
-  /// only.
+  /// only. And for each addition of a sum over rows: where rows have equal values, additions round
+  /// in one direction, and errors grow with the number of rows.
   double perturbed(double value) const;
   /// `value` as a factor of a product with `bf16`: rounded to bfloat16, to nearest, ties to even; 0
   /// if it is below the smallest normal number (machines flush it); an infinity if it is too large.
