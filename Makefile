@@ -28,8 +28,8 @@ check-torch: build ## loss parity with PyTorch, in an environment of its own (5 
 bench: build ## the benchmarks; PEER=<checkout of the public PyTorch code> to compare with it
 	@scripts/bench $(if $(PEER),--peer "$(PEER)")
 
-device: build ## pack tests, benchmarks and examples for a CUDA device, and run them where there is one; HKV=<checkout of HierarchicalKV> compares
-	@$(PYTHON) scripts/device_pack.py --preset $(PRESET) $(if $(HKV),--hkv "$(HKV)")
+device: build ## pack tests, benchmarks and examples for a CUDA device, and run them where there is one; HKV=<checkout of HierarchicalKV> and PEER=<of generative-recommenders> compare
+	@$(PYTHON) scripts/device_pack.py --preset $(PRESET) $(if $(HKV),--hkv "$(HKV)") $(if $(PEER),--peer "$(PEER)")
 
 docs: build ## docs/reference from TableGen (ops, passes), docs/api from the docstrings of the Python package
 	@scripts/docs

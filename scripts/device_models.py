@@ -1,19 +1,24 @@
 """The examples as `make device` packs them: models, generated data, and the flags that their binaries run with.
 
-All data is drawn from a seed, so that nothing has to be at hand. The size of a job is that of a benchmark, or small for
-tests (`SMALL`). One model is no example: `large`, an HSTU whose products and attention are most of a step.
+All data is drawn from a seed, so that nothing has to be at hand; MovieLens-1M is taken where it is. The size of a job
+is that of a benchmark, or small for tests (`SMALL`). Two models are no examples of their own: `hstu_large`, an HSTU whose
+products and attention are most of a step, and `hstu_movielens`, what benchmarks/hstu_train trains. What a peer on the
+device reads is peer.npz in a model's folder.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 import genrec as gr
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from genrec import nn
@@ -32,8 +37,11 @@ class Sizes:
     events: int = 100
     clicks: int = 40_960
     requests: int = 6400
-    search_users: int = 100
+    search_users: int = 270
+    search_requests: int = 720  # two batches
     columns: int = 660
+    movielens: Path = ROOT.parent / "shared" / "data" / "ml-1m"
+    movielens_users: int = 6040
     layers: int = 8
     heads: int = 8
     large_users: int = 64
@@ -42,14 +50,16 @@ class Sizes:
 
 
 SMALL = Sizes(
-    users=40, events=12, clicks=256, requests=60, search_users=5, columns=60,
+    users=40, events=12, clicks=256, requests=60, search_users=5, search_requests=10,
+    columns=60, movielens=Path(), movielens_users=40,
     layers=2, heads=1, large_users=4, large_events=67, large_batch=2,
 )  # fmt: skip
 
 
 @dataclass
 class Packed:
-    """What example.json says: files in the example's folder, flags of both binaries ({folder} is that folder).
+    """What example.json says: files in the example's folder, flags of both binaries ({folder} is that folder), and
+    where the data is from.
 
     A model with `step_flops` is there for its speed: it has no binary for the CPU, and trains a few steps.
     """
@@ -59,6 +69,8 @@ class Packed:
     batch: int
     flags: list[str] = field(default_factory=list)
     compile: list[str] = field(default_factory=list)  # flags of genrec-compile
+    train_flags: list[str] = field(default_factory=list)  # of that command alone
+    data: str = "drawn"
     step_flops: float = 0  # of products and attention
 
     def spec(self) -> dict[str, object]:
@@ -151,12 +163,53 @@ def clicks(example: str, name: str) -> Callable[[Path, Sizes], Made]:
 
 
 def search(folder: Path, sizes: Sizes) -> Made:
-    """A search page's log, hundreds of columns."""
+    """A search page's log, hundreds of columns: whole batches of it, as the peer takes them."""
     generate(folder, kind="search", columns=sizes.columns, users=sizes.search_users, seed=1)
     sys.path.insert(0, str(ROOT / "examples" / "search_ranking"))  # its model imports `columns`
     schema = importlib.import_module("columns").read_schema(folder / "train.parquet")
     model = load_example("search_ranking", "model").SearchRanker(schema)
-    return model, schema, Packed("train.parquet", "valid.parquet", 64)
+    train = folder / "train.parquet"
+    pq.write_table(pq.read_table(train).slice(0, sizes.search_requests), train, row_group_size=360, compression="zstd")
+    log = load("search_ranking", "prepare").prepare(train, folder)
+    log.arrays.rename(folder / "peer.npz")
+    return model, schema, Packed("train.parquet", "valid.parquet", 360, train_flags=["--no-shuffle"])
+
+
+def load(benchmark: str, name: str) -> ModuleType:
+    """A module of a benchmark, which is no package."""
+    path = ROOT / "benchmarks" / benchmark / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{benchmark}_{name}", path)
+    assert spec is not None and spec.loader is not None
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def draw_events(users: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Events and items of MovieLens-1M's shape: users with 20 to 2,314 events, some 166 in the mean, of 3,706 items."""
+    draw = np.random.default_rng(5)
+    counts = np.clip(np.exp(draw.normal(np.log(96), 1.04, users)).astype(np.int64), 20, 2314)
+    items = np.floor(3706 * draw.random(counts.sum()) ** 2).astype(np.int64) + 1
+    events = pl.DataFrame({"user": np.repeat(np.arange(users), counts), "item": items})
+    return events, pl.DataFrame({"item": np.arange(1, 3707)})
+
+
+def movielens(folder: Path, sizes: Sizes) -> Made:
+    """HSTU in its MovieLens-1M configuration, position bias only, as benchmarks/hstu_train trains it."""
+    prepare = load("hstu_train", "prepare")
+    real = any((sizes.movielens / name).exists() for name in ("ratings_chrono.csv.zst", "ratings.dat"))
+    events, items = prepare.read(sizes.movielens) if real else draw_events(sizes.movielens_users)
+    longer = events.group_by("user").len().filter(pl.col("len") > prepare.HELD_BACK)
+    events = events.join(longer, on="user", how="semi", maintain_order="left")
+    made = prepare.write_set("all", events, items, folder)
+    made.arrays.rename(folder / "peer.npz")
+    fields = {"user": gr.int64, "history": [{"item": gr.int64, "next": gr.int64}], "held_out": gr.int64}
+    model = load_example("hstu_retrieval", "model").Retrieval(gr.catalogue(made.items, id="item"))
+    packed = Packed(
+        made.train.name, "valid.parquet", 128, ["--catalogue", "items={folder}/items.parquet"],
+        train_flags=["--no-shuffle"], data="MovieLens-1M" if real else "drawn, of the shape of MovieLens-1M",
+    )  # fmt: skip
+    return model, gr.Schema(fields), packed
 
 
 HEAD = 128  # columns of a head of the large model
@@ -231,5 +284,5 @@ EXAMPLES: dict[str, Callable[[Path, Sizes], Made]] = {
     "sasrec": retrieval("sasrec", "SASRec"),
     "search_ranking": search,
 }
-LARGE = "hstu_large"
-MODELS = {**EXAMPLES, LARGE: large}
+LARGE, MOVIELENS = "hstu_large", "hstu_movielens"
+MODELS = {LARGE: large, MOVIELENS: movielens, **EXAMPLES}

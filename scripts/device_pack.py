@@ -1,7 +1,7 @@
 """Packs all that is run on a CUDA device into one folder, and runs it where there is one: `make device`.
 
 Usage: python scripts/device_pack.py [--preset release] [--build FOLDER] [--out FOLDER] [--hkv CHECKOUT]
-    [--examples NAME,…] [--small] [--level 9] [--pack-only]
+    [--peer CHECKOUT] [--examples NAME,…] [--small] [--level 9] [--pack-only]
 
 The folder, build/device, needs a driver and Python where it runs: carry it there and call `./run PART OUT` in it
 (scripts/device/run.py). It has tests and benchmarks (programs of nvcc, nothing of the toolkit needed), the examples'
@@ -39,7 +39,16 @@ SCRIPTS = [
     "kernel_profile.py",
 ]
 # Run by the Python that has torch; beside the programs.
-PEERS = ["benchmarks/cuda/peers.py", "scripts/device/torch_examples.py", "test/Torch/criteo.py", "test/Torch/news.py"]
+PEERS = {
+    "peers.py": "benchmarks/cuda/peers.py",
+    "torch_examples.py": "scripts/device/torch_examples.py",
+    "criteo.py": "test/Torch/criteo.py",
+    "news.py": "test/Torch/news.py",
+    "hstu_peer.py": "benchmarks/hstu_train/peer.py",
+    "jagged.py": "benchmarks/hstu_train/jagged.py",
+    "search_peer.py": "benchmarks/search_ranking/peer.py",
+}
+PUBLIC_CODE = "generative_recommenders"  # a package of its checkout, of which `research` is packed
 # Of any Linux; the driver's own library is loaded by name.
 ALLOWED = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
 FALLBACK = re.compile(r"lib(stdc\+\+|gcc_s)\.so")
@@ -225,13 +234,19 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--build", type=Path, help="the build folder (default: the preset's)")
     parser.add_argument("--out", type=Path, help="the packed folder (default: <build>/device)")
     parser.add_argument("--hkv", help="checkout of HierarchicalKV, to compare with")
+    parser.add_argument(
+        "--peer", type=Path, help="checkout of meta-recsys/generative-recommenders, to compare MovieLens-1M with"
+    )
     parser.add_argument("--examples", help="only these, separated by commas (default: all)")
     parser.add_argument("--small", action="store_true", help="little data, for tests of this script")
     parser.add_argument(
         "--level", type=int, default=9, help="of compression, 0 to 9 (default: 9, which sees equal parts of binaries)"
     )
     parser.add_argument("--pack-only", action="store_true", help="build and pack, and run nothing")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.peer and not (given.peer / PUBLIC_CODE / "research").is_dir():
+        parser.error(f"{given.peer} is no checkout of generative-recommenders: it has no {PUBLIC_CODE}/research")
+    return given
 
 
 def build(folder: Path, hkv: str | None) -> list[str]:
@@ -272,6 +287,18 @@ def pack_examples(folder: Path, staging: Path, given: argparse.Namespace) -> tup
     return packed, refused
 
 
+def pack_peers(staging: Path, checkout: Path | None) -> None:
+    """Scripts of the peers, and the public HSTU code."""
+    for name, path in PEERS.items():
+        shutil.copy2(ROOT / path, staging / name)
+    if checkout:
+        plain = shutil.ignore_patterns("*.pyc", "__pycache__", "data", "trainer")
+        shutil.copytree(checkout / PUBLIC_CODE / "research", staging / PUBLIC_CODE / "research", ignore=plain)
+        for name in ("LICENSE", f"{PUBLIC_CODE}/__init__.py"):
+            if (checkout / name).exists():
+                shutil.copy2(checkout / name, staging / PUBLIC_CODE)
+
+
 def pack(folder: Path, out: Path, given: argparse.Namespace) -> None:
     """Makes the packed folder."""
     staging = folder / "device-staging"
@@ -287,8 +314,7 @@ def pack(folder: Path, out: Path, given: argparse.Namespace) -> None:
         holds = f"{len(names)} tests" if name.startswith("check-") else f"measures {', '.join(names)}"
         say(f"{name}: {program.stat().st_size / 2**20:.1f} MiB, {holds}")
     packed, refused = pack_examples(folder, staging, given)
-    for path in PEERS:
-        shutil.copy2(ROOT / path, staging)
+    pack_peers(staging, given.peer)
     libc = newest_libc(path for path in staging.rglob("*") if path.is_file() and path.parent.name != "fallback")
     digest = write_archive(staging, out / "programs.tar.xz", given.level)
     unpacked = sum(path.stat().st_size for path in staging.rglob("*") if path.is_file())
@@ -341,6 +367,8 @@ def main() -> int:
     check_parts(out, lack)
     if not given.hkv:
         say("SKIPPED: the comparison with HierarchicalKV: make device HKV=<checkout>")
+    if not given.peer:
+        say("SKIPPED: the comparison with the public HSTU code: make device PEER=<checkout of generative-recommenders>")
     if given.pack_only:
         return 0
     if lack:

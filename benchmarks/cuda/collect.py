@@ -105,9 +105,20 @@ def sparse() -> list[Asked]:
 
 
 def examples() -> list[Asked]:
-    """Training steps of whole models; a ratio is asked of the large one alone, of its rate."""
+    """Training steps of whole models. Where fbgemm_gpu is not there, its peers in plain PyTorch are asked instead."""
+    public, tables = "PyTorch, a step of hstu_movielens, public code", "PyTorch, a step of search_ranking"
     return [
         Asked(f"{LARGE}, products and attention of a step", limit=480.0),
+        *(
+            Asked("hstu_movielens, a step", f"{public}{operators}, {how}", 5.0)
+            for operators in ("", " without FBGEMM")
+            for how in ("eager", "torch.compile")
+        ),
+        *(
+            Asked("search_ranking, a step", f"{tables}, {name}{when}", None if when else ratio)
+            for when in ("", ", transformed before")
+            for name, ratio in (("FBGEMM", 3.0), ("a table per width", 3.0), ("a table each", None))
+        ),
         *(Asked(f"{name}, a step", f"PyTorch, a step of {name}") for name in EXAMPLES),
     ]
 

@@ -284,13 +284,13 @@ MEASURES = {
 }
 
 
-def find_torch() -> tuple[object | None, str]:
-    """The module torch where it can use a device, else why it cannot."""
+def find_torch(device: str = "cuda") -> tuple[object | None, str]:
+    """The module torch where it can use the device, else why it cannot."""
     try:
         import torch
-    except ImportError:
-        return None, "torch is not installed for this Python"
-    if not torch.cuda.is_available():
+    except ImportError as error:
+        return None, f"torch is not installed for this Python, or cannot be loaded: {error}".splitlines()[0]
+    if device == "cuda" and not torch.cuda.is_available():
         return None, "torch finds no CUDA device"
     return torch, ""
 

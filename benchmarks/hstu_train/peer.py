@@ -1,9 +1,10 @@
-"""Times, or trains, the public PyTorch code of HSTU and SASRec on this machine's CPU.
+"""Times, or trains, the public PyTorch code of HSTU and SASRec on this machine's CPU; steps of HSTU on a device, too.
 
 The peer is meta-recsys/generative-recommenders (research folder); its checkout is given by path and its modules are
 imported as they are. What its trainer does around them (DistributedDataParallel, CUDA devices, TensorBoard) is left
 out; the step is the same: embeddings, encoder, sampled softmax with 128 negatives, backward, AdamW. Timestamps are
-constant, as MovieLens-1M without times has none. Runs in the environment of ``make check-torch``.
+constant, as MovieLens-1M without times has none. Runs in the environment of ``make check-torch``. ``make_steps`` is for
+``make device``, whose machine may lack fbgemm_gpu: jagged.py beside this has its operators.
 
     python peer.py --checkout <folder> --data <sequences.npz> --position-bias-only --serve
     python peer.py --checkout <folder> --data <sequences.npz> --model sasrec --epochs 101 --eval-epochs 80,85,90,95,100
@@ -116,6 +117,19 @@ def build(args: argparse.Namespace, item_ids: np.ndarray):
     return model, loss, sampler
 
 
+def prepare_training(args: argparse.Namespace, item_ids: np.ndarray, device: str):
+    """The same on a device, ready to train, and the optimizer."""
+    import torch
+
+    model, loss_module, sampler = (module.to(device) for module in build(args, item_ids))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0)
+    model.train()
+    if args.compile:
+        model.forward = torch.compile(model.forward)
+        loss_module.jagged_forward = torch.compile(loss_module.jagged_forward)
+    return model, loss_module, sampler, optimizer
+
+
 def make_batch(items: np.ndarray, offsets: np.ndarray, users: np.ndarray, drop_last: int):
     """Padded ids (with the target after the inputs), lengths, targets and constant timestamps of `users`."""
     import torch
@@ -134,8 +148,8 @@ def make_batch(items: np.ndarray, offsets: np.ndarray, users: np.ndarray, drop_l
     return torch.from_numpy(ids), torch.from_numpy(lengths), torch.from_numpy(targets), times
 
 
-def train_step(model, loss_module, sampler, optimizer, batch) -> float:
-    """One step as the public trainer takes it; returns the loss."""
+def train_step(model, loss_module, sampler, optimizer, batch):
+    """One step as the public trainer takes it; returns the loss, a tensor."""
     ids, lengths, targets, times = batch
     ids = ids.clone()
     ids.scatter_(dim=1, index=lengths.view(-1, 1), src=targets.view(-1, 1))
@@ -154,7 +168,22 @@ def train_step(model, loss_module, sampler, optimizer, batch) -> float:
     )
     loss.backward()
     optimizer.step()
-    return float(loss.detach())
+    return loss.detach()
+
+
+def make_steps(args: argparse.Namespace, device: str, most: int):
+    """A function that takes training step n on a device and returns its loss, a tensor.
+
+    The batches of the first `most` steps lie on the device before, so that a step is what the code itself does.
+    """
+    import torch
+
+    data = np.load(args.data)
+    items, offsets, order = data["items"], data["offsets"], data["order"]
+    model, loss_module, sampler, optimizer = prepare_training(args, data["catalogue"], device)
+    chosen = [order[begin : begin + args.batch] for begin in range(0, len(order), args.batch)][:most]
+    batches = [tuple(t.to(torch.device(device)) for t in make_batch(items, offsets, users, 1)) for users in chosen]
+    return lambda step: train_step(model, loss_module, sampler, optimizer, batches[step % len(batches)])
 
 
 def evaluate(model, sampler, items, offsets, item_ids, batch_size: int) -> dict[str, float]:
@@ -205,7 +234,7 @@ def serve(args, model, loss_module, sampler, optimizer, items, offsets, order) -
             first = step % batches * args.batch
             batch = make_batch(items, offsets, order[first : first + args.batch], 1)
             start = time.perf_counter()
-            losses.append(train_step(model, loss_module, sampler, optimizer, batch))
+            losses.append(float(train_step(model, loss_module, sampler, optimizer, batch)))
             seconds.append(time.perf_counter() - start)
             tokens.append(int(batch[1].sum()))
         if not all(math.isfinite(loss) for loss in losses):
@@ -221,10 +250,9 @@ def train(args, model, loss_module, sampler, optimizer, items, offsets, item_ids
     for epoch in range(args.epochs):
         order = generator.permutation(len(offsets) - 1)
         begin = time.perf_counter()
-        losses = [
-            train_step(model, loss_module, sampler, optimizer, make_batch(items, offsets, order[i : i + args.batch], 1))
-            for i in range(0, len(order), args.batch)
-        ]
+        parts = (order[i : i + args.batch] for i in range(0, len(order), args.batch))
+        batches = (make_batch(items, offsets, users, 1) for users in parts)
+        losses = [float(train_step(model, loss_module, sampler, optimizer, batch)) for batch in batches]
         print(f"epoch {epoch}: loss {np.mean(losses):.4f}, {time.perf_counter() - begin:.1f} s", file=sys.stderr)
         if epoch in chosen:
             evaluations[epoch] = evaluate(model, sampler, items, offsets, item_ids, args.batch)
@@ -244,12 +272,7 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     data = np.load(args.data)
     items, offsets, item_ids = data["items"], data["offsets"], data["catalogue"]
-    model, loss_module, sampler = build(args, item_ids)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0)
-    model.train()
-    if args.compile:
-        model.forward = torch.compile(model.forward)
-        loss_module.jagged_forward = torch.compile(loss_module.jagged_forward)
+    model, loss_module, sampler, optimizer = prepare_training(args, item_ids, "cpu")
     if args.serve:
         serve(args, model, loss_module, sampler, optimizer, items, offsets, data["order"])
         return

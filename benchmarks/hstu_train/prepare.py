@@ -50,10 +50,7 @@ def prepare(folder: Path, out: Path) -> dict[str, Sequences]:
     Raises:
         genrec.data.DataError: `folder` does not hold MovieLens in a known layout.
     """
-    example = load_example("hstu_retrieval", "prepare")
-    events, order = example.read_events(folder)
-    events = events.sort(["user", order], maintain_order=True).select("user", "item")
-    items = example.read_items(folder)
+    events, items = read(folder)
     counts = events.group_by("user", maintain_order=True).len()
     events = events.join(counts.filter(pl.col("len") > HELD_BACK), on="user", how="inner", maintain_order="left")
     result = {}
@@ -64,18 +61,27 @@ def prepare(folder: Path, out: Path) -> dict[str, Sequences]:
     return result
 
 
+def read(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """All events, user by user and oldest first, and all items."""
+    example = load_example("hstu_retrieval", "prepare")
+    events, order = example.read_events(folder)
+    events = events.sort(["user", order], maintain_order=True).select("user", "item")
+    return events, example.read_items(folder)
+
+
 def write_set(name: str, events: pl.DataFrame, items: pl.DataFrame, out: Path) -> Sequences:
-    """Writes one set: its users in a fixed random order, in both forms."""
+    """Writes one set: its users in a fixed random order, in both forms; valid.parquet has what is held back."""
     from genrec import data
 
     out.mkdir(parents=True, exist_ok=True)
-    train, _ = data.leave_one_out(events, user="user", item="item", columns=["item"])
+    train, valid = data.leave_one_out(events, user="user", item="item", columns=["item"])
     order = np.random.default_rng(ORDER_SEED).permutation(train.height)
     result = Sequences(
         name, out / "train.parquet", out / "items.parquet", out / "sequences.npz",
         np.minimum(train["history"].list.len().to_numpy()[order], LENGTH),
     )  # fmt: skip
     data.write(train[order], result.train)
+    data.write(valid[order], out / "valid.parquet")
     data.write(items, result.items)
     per_user = events.group_by("user", maintain_order=True).len()["len"].to_numpy().astype(np.int64)
     np.savez(

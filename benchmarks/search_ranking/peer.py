@@ -1,6 +1,6 @@
 """The peer: examples/search_ranking in PyTorch, with sparse gradients; needs a Python with torch (and fbgemm_gpu).
 
-    peer.py --data columns.npz --batch 360 --tables modules|fbgemm [--prepared] --threads 1
+    peer.py --data columns.npz --batch 360 --tables modules|widths|fbgemm [--prepared] --threads 1
 
 Takes training steps on request: a line "steps <begin> <count>" on standard input gives {"seconds": […], "losses": […]}.
 `modules` has an nn.Embedding(sparse=True) per table and torch.optim.Adagrad over all; `fbgemm` has batched tables
@@ -9,6 +9,9 @@ column inside of the step; with --prepared they are done before, as if a loader 
 
 Ids of raw ids and texts are a multiply-and-shift hash here, cheaper than the XXH3 that genrec computes: what ids
 collide does not matter to the time of a step.
+
+`--tables widths` has one table per width of rows and kind of them, as FBGEMM's batched tables have, in plain PyTorch:
+what a device is compared with where fbgemm_gpu is not there (`make device`).
 """
 
 from __future__ import annotations
@@ -63,10 +66,55 @@ class Modules(nn.Module):
         self.optimizer.zero_grad(set_to_none=True)
 
 
+class Widths(nn.Module):
+    """Tables of one width behind one another in one: a lookup and an update per width, whoever owns the rows."""
+
+    def __init__(self, sizes: dict[str, tuple[int, int]]) -> None:
+        super().__init__()
+        self.begins: dict[str, int] = {}
+        self.shifts: dict[tuple[int, ...], torch.Tensor] = {}
+        self.dims = {name: dim for name, (_, dim) in sizes.items()}
+        rows: dict[int, int] = {}
+        for name, (count, dim) in sizes.items():
+            self.begins[name] = rows.get(dim, 0)
+            rows[dim] = self.begins[name] + count
+        self.tables = nn.ModuleDict({str(d): nn.Embedding(count, d, sparse=True) for d, count in rows.items()})
+        for table in self.tables.values():
+            nn.init.uniform_(table.weight, -0.05, 0.05)
+        self.optimizer = torch.optim.Adagrad(self.parameters(), lr=0.02)
+
+    def shift(self, dim: int, counts: list[int], parts: list[tuple[str, str, torch.Tensor]]) -> torch.Tensor:
+        """Where the table of each id begins; of batches of equal counts it is computed once."""
+        key = dim, *counts
+        if key not in self.shifts:
+            begins = torch.tensor([self.begins[name] for _, name, _ in parts])
+            self.shifts[key] = begins.repeat_interleave(torch.tensor(counts))
+        return self.shifts[key]
+
+    def look_up(self, ids: dict[str, dict[str, torch.Tensor]]) -> dict[str, dict[str, torch.Tensor]]:
+        """Rows by owner and table."""
+        places: dict[int, list[tuple[str, str, torch.Tensor]]] = {}
+        for owner, group in ids.items():
+            for name, x in group.items():
+                places.setdefault(self.dims[name], []).append((owner, name, x))
+        found: dict[str, dict[str, torch.Tensor]] = {owner: dict.fromkeys(group) for owner, group in ids.items()}
+        for dim, parts in places.items():
+            counts = [len(x) for _, _, x in parts]
+            rows = self.tables[str(dim)](torch.cat([x for _, _, x in parts]) + self.shift(dim, counts, parts))
+            for (owner, name, _), part in zip(parts, rows.split(counts), strict=True):
+                found[owner][name] = part
+        return found
+
+    def step(self) -> None:
+        """Updates the tables."""
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+
 class Batched(nn.Module):
     """FBGEMM's batched tables: one module per kind of row, and one for each table that two kinds of rows share."""
 
-    def __init__(self, sizes: dict[str, tuple[int, int]], owned: dict[str, list[str]]) -> None:
+    def __init__(self, sizes: dict[str, tuple[int, int]], owned: dict[str, list[str]], device: str) -> None:
         super().__init__()
         from fbgemm_gpu.split_embedding_configs import EmbOptimType
         from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
@@ -75,13 +123,16 @@ class Batched(nn.Module):
             SplitTableBatchedEmbeddingBagsCodegen,
         )
 
+        place = EmbeddingLocation.DEVICE, ComputeDevice.CUDA
+        if device == "cpu":
+            place = EmbeddingLocation.HOST, ComputeDevice.CPU
         owned = {owner: names for owner, names in owned.items() if names}
         self.groups = {**owned, "item": ["item"], "query": ["query"]}
         self.dims = {name: [sizes[n][1] for n in names] for name, names in self.groups.items()}
         self.batched = nn.ModuleDict(
             {
                 group: SplitTableBatchedEmbeddingBagsCodegen(
-                    [(*sizes[n], EmbeddingLocation.HOST, ComputeDevice.CPU) for n in names],
+                    [(*sizes[n], *place) for n in names],
                     optimizer=EmbOptimType.EXACT_ADAGRAD,
                     learning_rate=0.02,
                     eps=1e-10,
@@ -183,19 +234,20 @@ class Dense(nn.Module):
 
 
 class Peer:
-    """Data, model, steps."""
+    """Data, model, steps, all on torch's default device."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        file = np.load(args.data)
+        file, device = np.load(args.data), torch.get_default_device()
         self.columns: dict[str, list[dict]] = json.loads(str(file["description"]))
         self.batch, self.prepared = args.batch, args.prepared
-        values = {name: torch.from_numpy(file[name]) for name in file.files if name != "description"}
+        values = {name: torch.from_numpy(file[name]).to(device) for name in file.files if name != "description"}
         self.lengths = {owner: values.pop(f"{owner}.lengths") for owner in OWNERS[1:]}
         self.values = {
             owner: {n.split(".", 1)[1]: x for n, x in values.items() if n.startswith(owner + ".")} for owner in OWNERS
         }
         self.ends = {
-            owner: torch.cat([torch.zeros(1, dtype=torch.int64), x.cumsum(0)]) for owner, x in self.lengths.items()
+            owner: torch.cat([torch.zeros(1, dtype=torch.int64), x.cumsum(0)]).tolist()
+            for owner, x in self.lengths.items()
         }
         self.edges = {c["name"]: torch.tensor(c["edges"]) for own in self.columns.values() for c in own}
         self.hours = torch.tensor([h * 3600 for h in HOURS], dtype=torch.float64)
@@ -209,7 +261,12 @@ class Peer:
         owned["impression"].append("position")
         widths = {owner: sum(c["dim"] if c in tabled[owner] else 1 for c in own) for owner, own in self.columns.items()}
         torch.manual_seed(1)
-        self.tables = Modules(sizes) if args.tables == "modules" else Batched(sizes, owned)
+        tables = {
+            "modules": lambda: Modules(sizes),
+            "widths": lambda: Widths(sizes),
+            "fbgemm": lambda: Batched(sizes, owned, device.type),
+        }
+        self.tables = tables[args.tables]()
         self.dense = Dense(widths)
         self.optimizer = torch.optim.Adam(self.dense.parameters(), lr=1e-3)
         self.requests = len(self.values["request"]["user"])
@@ -231,7 +288,9 @@ class Peer:
         within = torch.arange(len(of)) - torch.repeat_interleave(count.cumsum(0) - count, count)
         pairs = of, starts[parents["impression"]][of] + within
         searches = parents["searches"], torch.arange(len(parents["searches"]))
-        return raw, {"all": parents, "parents": parents["impression"], "pairs": pairs, "searches": searches}
+        known = (~torch.isnan(raw["impression"]["order"])).nonzero().squeeze(1)  # of what was clicked
+        moves = {"all": parents, "parents": parents["impression"], "pairs": pairs, "searches": searches}
+        return raw, moves | {"known": known}
 
     def transform(self, raw: dict, moves: dict) -> tuple[dict, dict]:
         """Ids and numbers by owner, column by column."""
@@ -271,21 +330,24 @@ class Peer:
 
     def inputs(self, step: int) -> tuple:
         """What the model takes, and the labels."""
-        raw, moves = self.cut(step)
+        return self.inputs_of(*self.cut(step))
+
+    def inputs_of(self, raw: dict, moves: dict) -> tuple:
+        """The same of a batch that has been cut."""
         return *self.transform(raw, moves), moves, raw["impression"]["click"], raw["impression"]["order"]
 
-    def step(self, inputs: tuple) -> float:
+    def step(self, inputs: tuple) -> torch.Tensor:
         """One training step; returns its loss."""
         ids, numbers, moves, click, order = inputs
         click_logit, order_logit = self.dense(self.tables.look_up(ids), numbers, moves)
-        known = ~torch.isnan(order)
+        known = moves["known"]
         loss = nn.functional.binary_cross_entropy_with_logits(click_logit, click)
         loss = loss + nn.functional.binary_cross_entropy_with_logits(order_logit[known], order[known])
         loss.backward()
         self.tables.step()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return float(loss.detach())
+        return loss.detach()
 
     def steps(self, begin: int, count: int) -> dict[str, list[float]]:
         """Times `count` steps; with --prepared without what makes their inputs."""
@@ -293,7 +355,7 @@ class Peer:
         for number in range(begin, begin + count):
             ready = self.inputs(number) if self.prepared else None
             start = time.perf_counter()
-            losses.append(self.step(ready if ready is not None else self.inputs(number)))
+            losses.append(float(self.step(ready if ready is not None else self.inputs(number))))
             seconds.append(time.perf_counter() - start)
         return {"seconds": seconds, "losses": losses}
 
@@ -303,7 +365,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True)
     parser.add_argument("--batch", type=int, required=True, help="requests per step")
-    parser.add_argument("--tables", choices=("modules", "fbgemm"), default="modules")
+    parser.add_argument("--tables", choices=("modules", "widths", "fbgemm"), default="modules")
     parser.add_argument("--prepared", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()

@@ -54,6 +54,7 @@ class Example:
         self.folder, self.seconds = folder, seconds
         given = json.loads((folder / "example.json").read_text())
         self.flags = [flag.replace("{folder}", str(folder)) for flag in given["flags"]]
+        self.train_flags = given.get("train_flags", [])
         self.train_data, self.valid_data = folder / given["train"], folder / given["valid"]
         self.step_flops = given.get("step_flops", 0)
         self.batch, self.steps = batch or given["batch"], SPEED_STEPS if self.step_flops else steps
@@ -69,7 +70,19 @@ class Example:
 
     def train(self, part: Part, side: str, work: Path) -> list[dict[str, Any]]:
         """Its steps; the checkpoint is work/<side>."""
-        more = ["--epochs", 1000, "--max-steps", self.steps, "--seed", 7, "--log-every", 1, "--progress", "json"]
+        more = [
+            *self.train_flags,
+            "--epochs",
+            1000,
+            "--max-steps",
+            self.steps,
+            "--seed",
+            7,
+            "--log-every",
+            1,
+            "--progress",
+            "json",
+        ]
         steps = read_steps(self.run(part, side, "train", self.train_data, *more, "--checkpoint", work / side))
         if len(steps) != self.steps:
             raise ExampleError(f"{side} train: {len(steps)} steps, asked for {self.steps}")

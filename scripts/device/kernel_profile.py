@@ -131,6 +131,18 @@ def runs_of(folder: Path, programs: list[str], examples: dict[str, dict[str, Any
         at = folder / "examples" / name
         flags = [flag.replace("{folder}", str(at)) for flag in given["flags"]]
         command = [at / "device", "train", "--data", at / given["train"], "--batch", given["batch"], *flags]
-        command += ["--max-steps", STEPS, "--epochs", 1000, "--seed", 7, "--progress", "none", "--capture", "off"]
+        command += [
+            *given.get("train_flags", []),
+            "--max-steps",
+            STEPS,
+            "--epochs",
+            1000,
+            "--seed",
+            7,
+            "--progress",
+            "none",
+            "--capture",
+            "off",
+        ]
         made.append(Run(name, tuple(command), is_example=True))
     return made + [Run(name, (folder / name,)) for name in programs]

@@ -43,6 +43,7 @@ from kernel_profile import Profile, runs_of  # noqa: E402
 PART_SECONDS = {1: 540, 2: 540, 3: 360}
 WRONG, SKIPPED = 2, 77  # exit statuses; 77 is what test harnesses take for skipped
 PROFILED_EXAMPLES, PROFILED_PROGRAMS = ("hstu_large", "criteo_dlrm"), ("bench-cuda-attention", "bench-cuda-step")
+ASKED_EXAMPLES = ("hstu_large", "hstu_movielens", "search_ranking")
 DAMAGED = "pack it again: make device"
 
 
@@ -97,12 +98,33 @@ def jobs_of(number: int, folder: Path, manifest: dict[str, Any], python: str) ->
             folder, {n: tests for n, tests in programs.items() if n.startswith("check-")}, manifest["waits"]
         ).jobs()
     if number == 2:
-        figures = Figures(folder, list(programs), python, os.environ.get("GENERATIVE_RECOMMENDERS", ""))
-        examples = device_examples.jobs(folder / "examples", list(manifest["examples"]), manifest["refused"])
-        torch_models = figures.runner([python, folder / "torch_examples.py"])
-        return [*figures.jobs(), *examples, Job("PyTorch's examples", 45, torch_models, ("device", "torch"), "figures")]
+        return figures_and_examples(folder, manifest, python)
     examples = {name: given for name, given in manifest["examples"].items() if name in PROFILED_EXAMPLES}
     return Profile(runs_of(folder, [name for name in PROFILED_PROGRAMS if name in programs], examples)).jobs()
+
+
+def figures_and_examples(folder: Path, manifest: dict[str, Any], python: str) -> list[Job]:
+    """Part 2. What something is asked of comes first of the examples, so that what is slow cuts off the others."""
+    figures = Figures(folder, list(manifest["programs"]), python, os.environ.get("GENERATIVE_RECOMMENDERS", ""))
+    examples = device_examples.jobs(folder / "examples", list(manifest["examples"]), manifest["refused"])
+    asked = [job for name in ASKED_EXAMPLES for job in examples if job.name == f"example {name}"]
+
+    def peers(name: str, seconds: float, *words: str) -> Job:
+        runner = figures.runner([python, folder / "torch_examples.py", *words])
+        return Job(name, seconds, runner, ("device", "torch"), "figures")
+
+    asked += [
+        peers("PyTorch: hstu_movielens", 40, "--only", "hstu_movielens"),
+        peers("PyTorch: search_ranking", 60, "--only", "search_ranking"),
+    ]
+    others = [job for job in examples if job not in asked]
+    return [
+        *figures.jobs(),
+        *asked,
+        *others,
+        peers("PyTorch's examples", 45, "--only", "criteo_dlrm,criteo_dcnv2,news_request_ranking"),
+        peers("PyTorch: hstu_movielens, torch.compile", 90, "--only", "hstu_movielens", "--compile"),
+    ]
 
 
 def set_environment(part: Part, folder: Path, tools: dict[str, str], examples: list[str]) -> None:

@@ -68,6 +68,7 @@ def write_results(folder: Path, programs: dict[str, dict[str, tuple[float | None
             "skipped": [],
         }
         jobs[program] = {"status": "passed", "details": {"report": report}}
+    jobs["example search_ranking"] = {"status": "passed", "details": {"device_step_seconds": 2e-3}}
     jobs["example criteo_dlrm"] = {
         "status": "passed",
         "details": {"device_step_seconds": 1e-3, "cpu_step_seconds": 8e-3},
@@ -87,6 +88,7 @@ def test_ours_and_the_peers_are_compared(tmp_path: Path, capsys: pytest.CaptureF
             "store": {"cache, find, pointers, dim 8, load 1.00": (1.5, "G ids/s")},
             "hkv": {"HierarchicalKV find, pointers, dim 8, load 1.00": (1.0, "G ids/s")},
             "PyTorch's examples": {"PyTorch, a step of criteo_dlrm": (5.0, "ms")},
+            "PyTorch: search_ranking": {"PyTorch, a step of search_ranking, a table per width": (5.0, "ms")},
         },
     )
     assert collect.main([str(tmp_path)]) == 0
@@ -97,12 +99,15 @@ def test_ours_and_the_peers_are_compared(tmp_path: Path, capsys: pytest.CaptureF
     )
     assert said["gatherRows, rows of 64 B"].endswith("90% of copy")
     assert said["criteo_dlrm, a step"].endswith("5.00x of PyTorch, a step of criteo_dlrm")
+    assert said["search_ranking, a step"].endswith(
+        "2.50x of PyTorch, a step of search_ranking, a table per width, asked 3x: MISSED"
+    )
     content = json.loads((tmp_path / "cuda-2026-11-21-card.json").read_text())
     assert content["commit"] == "abc123" and content["hardware"]["processor"] == "card"
     rows = [row for row in content["summary"] if row["what"] == "segment-unique, 1 Mi ids in 10"]
     assert rows[0]["limit_share"] == pytest.approx(0.8) and rows[0]["limit"] == "40 us asked"
     assert rows[1]["ratio"] == pytest.approx(4.0) and rows[1]["asked"] == 3.0
-    assert len(content["figures"]) == 10
+    assert len(content["figures"]) == 12
     assert "table step forward, 10 tables, 1 Mi ids, D 128" in content["not_compared"]
 
 

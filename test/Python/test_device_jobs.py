@@ -229,7 +229,7 @@ def test_a_rate_of_losses_that_are_not_finite_is_a_failure(tmp_path: Path) -> No
 
 def test_peers_of_examples_are_named_without_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As peers.py: skipped and written down."""
-    monkeypatch.setattr(torch_examples, "find_torch", lambda: (None, "torch finds no CUDA device"))
+    monkeypatch.setattr(torch_examples, "find_torch", lambda *_: (None, "torch finds no CUDA device"))
     assert torch_examples.main(["--dry-run"]) == 0
     assert torch_examples.main([str(tmp_path / "a.json")]) == 0
     content = json.loads((tmp_path / "a.json").read_text())

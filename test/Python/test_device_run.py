@@ -92,6 +92,17 @@ def test_a_dry_run_names_every_job(packed: Path, tmp_path: Path) -> None:
         assert f"the part ends after {run.PART_SECONDS[number]} s" in ended.stdout
 
 
+def test_models_with_an_asked_ratio_come_before_the_others(packed: Path) -> None:
+    """With their peers: what is slow cuts off what is only shown."""
+    manifest = json.loads((packed / "manifest.json").read_text())
+    manifest["examples"] = {name: SPEC for name in ("criteo_dlrm", "search_ranking", "hstu_movielens")}
+    names = [job.name for job in run.jobs_of(2, packed, manifest, sys.executable)]
+    assert names[names.index("peers") + 1 :] == [
+        "example hstu_movielens", "example search_ranking", "PyTorch: hstu_movielens", "PyTorch: search_ranking",
+        "example criteo_dlrm", "example search", "PyTorch's examples", "PyTorch: hstu_movielens, torch.compile",
+    ]  # fmt: skip
+
+
 @pytest.mark.skipif(HAS_DEVICE, reason="a device is here")
 def test_without_a_device_all_is_skipped_with_the_reason(packed: Path, tmp_path: Path) -> None:
     """Nothing is unpacked; the results say why."""
