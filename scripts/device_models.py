@@ -1,9 +1,9 @@
 """The examples as `make device` packs them: models, generated data, and the flags that their binaries run with.
 
 All data is drawn from a seed, so that nothing has to be at hand; MovieLens-1M is taken where it is. The size of a job
-is that of a benchmark, or small for tests (`SMALL`). Two models are no examples of their own: `hstu_large`, an HSTU whose
-products and attention are most of a step, and `hstu_movielens`, what benchmarks/hstu_train trains. What a peer on the
-device reads is peer.npz in a model's folder.
+is that of a benchmark, or small for tests (`SMALL`). Two models are no examples of their own: `hstu_large`, an HSTU
+whose products and attention are most of a step, and `hstu_movielens`, what benchmarks/hstu_train trains. What a peer on
+the device reads is peer.npz in a model's folder.
 """
 
 from __future__ import annotations

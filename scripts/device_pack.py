@@ -135,6 +135,27 @@ def find_waits() -> dict[str, str]:
     return places
 
 
+# Files whose kernels have a class of their own in the profile of a step; those of others are of tables.
+CLASSES = {
+    r"/attention/|cross_attention": "attention",
+    r"products|distinct\.cu|interaction|item_scores": "products",
+    r"part_copies|row_sums|scattered_sums|row_checks|list_rows|columns|exact_sum": "elementwise",
+}
+BOUNDS = r"(?:__launch_bounds__\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?"
+KERNEL = re.compile(rf"__global__\s+{BOUNDS}void\s+{BOUNDS}(\w+)\s*\(")
+
+
+def classify_kernels() -> dict[str, str]:
+    """The class of each kernel of the runtime, by its name."""
+    found = {}
+    for path in sorted((ROOT / "runtime").rglob("*")):
+        if path.suffix in (".h", ".cu"):
+            place = path.relative_to(ROOT).as_posix()
+            kind = next((kind for files, kind in CLASSES.items() if re.search(files, place)), "tables")
+            found |= dict.fromkeys(KERNEL.findall(path.read_text()), kind)
+    return found
+
+
 #
 # Examples
 #
@@ -326,6 +347,7 @@ def pack(folder: Path, out: Path, given: argparse.Namespace) -> None:
         "examples": packed,
         "refused": refused,
         "waits": find_waits(),
+        "kernels": classify_kernels(),
         "glibc": libc,
     }
     (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")

@@ -2,7 +2,8 @@
 
 Usage: python3 collect.py RESULTS [--out FOLDER]
 
-RESULTS holds what `./run 2 RESULTS` of the packed folder (make device) left: part-2.json. Writes
+RESULTS holds what `./run 2 RESULTS` of the packed folder (make device) left, part-2.json, and where part 3 ran,
+part-3.json, of which the shares of a step's kernels are taken. Writes
 FOLDER/cuda-<date>-<device>.json (FOLDER is RESULTS where not given), which benchmarks/common/table.py reads, and prints
 the comparisons, the most important first. Needs nothing but Python.
 """
@@ -16,18 +17,18 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-FILE = "part-2.json"
+FILE, PROFILE = "part-2.json", "part-3.json"
 EXAMPLES = ("criteo_dlrm", "criteo_dcnv2", "news_request_ranking")  # that PyTorch runs beside ours
 LARGE = "hstu_large"  # the model that is there for its speed
-TIMES = ("us", "ms")  # less is better; of everything else more is
+LESS = ("us", "ms", "%")  # less is better; of everything else more is
 
 
 @dataclass(frozen=True)
 class Asked:
     """What is asked of figure `ours`: to be `ratio` times as good as `peer`, or `share` of `limit`.
 
-    A limit is a number in the figure's unit, or the name of another figure; of times it is the most. Without a ratio
-    the peer is shown for comparison.
+    A limit is a number in the figure's unit, or the name of another figure; of times and shares it is the most. Without
+    a ratio the peer is shown for comparison.
     """
 
     ours: str
@@ -109,6 +110,7 @@ def examples() -> list[Asked]:
     public, tables = "PyTorch, a step of hstu_movielens, public code", "PyTorch, a step of search_ranking"
     return [
         Asked(f"{LARGE}, products and attention of a step", limit=480.0),
+        Asked(f"{LARGE}, elementwise kernels of a step", limit=8.0),
         *(
             Asked("hstu_movielens, a step", f"{public}{operators}, {how}", 5.0)
             for operators in ("", " without FBGEMM")
@@ -145,6 +147,26 @@ def steps_of(job: str, details: dict) -> dict | None:
     return {"figures": figures} if name != job and figures else None
 
 
+def shares_of(folder: Path) -> dict[str, dict]:
+    """Shares of a step's kernel time by class of kernels, by the profiling job; none where part 3 did not run."""
+    path = folder / PROFILE
+    jobs = json.loads(path.read_text())["jobs"] if path.exists() else {}
+    return {
+        job: {
+            "figures": [
+                {
+                    "what": f"{job.removeprefix('times of ')}, {kind} kernels of a step",
+                    "value": 100 * share,
+                    "unit": "%",
+                }
+                for kind, share in record["details"]["classes"].items()
+            ]
+        }
+        for job, record in jobs.items()
+        if record.get("details", {}).get("classes")
+    }
+
+
 def read(folder: Path) -> tuple[dict, dict[str, dict]]:
     """The results of the part, and the report of every job that has one."""
     path = folder / FILE
@@ -160,7 +182,7 @@ def read(folder: Path) -> tuple[dict, dict[str, dict]]:
                 reports[job] = report
                 if not all({"what", "value", "unit"} <= figure.keys() for figure in report["figures"]):
                     raise KeyError("what, value or unit of a figure")
-        return {"date": content["date"], "commit": content["commit"]}, reports
+        return {"date": content["date"], "commit": content["commit"]}, reports | shares_of(folder)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ResultsError(f"'{path}' is not what a run writes: {error}") from error
 
@@ -184,12 +206,12 @@ def row(asked: Asked, figures: dict[str, dict]) -> dict | None:
     value, unit = ours["value"], ours["unit"]
     result = {"what": asked.ours, "unit": unit, "ours": value}
     if theirs is not None and theirs["value"]:
-        ratio = theirs["value"] / value if unit in TIMES else value / theirs["value"]
+        ratio = theirs["value"] / value if unit in LESS else value / theirs["value"]
         result |= {"peer": asked.peer, "theirs": theirs["value"], "ratio": ratio}
         if asked.ratio is not None:
             result["asked"] = asked.ratio
     if limit:
-        share = limit / value if unit in TIMES else value / limit
+        share = limit / value if unit in LESS else value / limit
         name = asked.limit if isinstance(asked.limit, str) else f"{limit:g} {unit} asked"
         result |= {"limit": name, "limit_share": share, "limit_share_asked": asked.share}
     return result

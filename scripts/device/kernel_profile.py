@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,13 @@ STEPS, LAUNCHES = 4, 4000  # of a run whose kernels are timed
 TIMES_SECONDS, EVERYTHING_SECONDS = 70, 25
 # ncu must not set clocks: figures are those of the card as it runs.
 NCU = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
+
+
+# Classes of kernels, of whose time a step's shares are told. Of names that the manifest has not (it has those of the
+# runtime), generated row kernels are elementwise, and those that update rows of tables are of tables.
+PRODUCTS, ATTENTION, ELEMENTWISE, TABLES, OTHER = "products", "attention", "elementwise", "tables", "other"
+LIBRARY_PRODUCT = re.compile(r"gemm|gemv|nvjet|cutlass|xmma|splitk|cublas", re.IGNORECASE)
+GENERATED = {"row_touched_": TABLES, "row_": ELEMENTWISE, "run_": ELEMENTWISE}
 
 
 @dataclass(frozen=True)
@@ -52,15 +60,25 @@ def time_of(row: dict[str, str]) -> float:
 
 def base_name(kernel: str) -> str:
     """The function's own name: --kernel-name matches it."""
-    name = kernel.partition("(")[0].partition("<")[0]
-    return name.rpartition("::")[2].split()[-1] if name.strip() else kernel
+    name = kernel.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
+    words = name.partition("(")[0].partition("<")[0].rpartition("::")[2].split()
+    return words[-1] if words else kernel
+
+
+def class_of(kernel: str, known: dict[str, str]) -> str:
+    """The class of a kernel; `known` has those of the runtime's own by their names."""
+    name = base_name(kernel)
+    if name in known and "cublas" not in kernel:
+        return known[name]
+    generated = next((kind for prefix, kind in GENERATED.items() if name.startswith(prefix)), "")
+    return generated or (PRODUCTS if LIBRARY_PRODUCT.search(kernel) else OTHER)
 
 
 class Profile:
-    """Part 3. `runs`: what is profiled."""
+    """Part 3. `runs`: what is profiled; `classes`: those of the runtime's kernels, by name."""
 
-    def __init__(self, runs: list[Run]) -> None:
-        self.runs = runs
+    def __init__(self, runs: list[Run], classes: dict[str, str] | None = None) -> None:
+        self.runs, self.classes = runs, classes or {}
         self.times: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     def jobs(self) -> list[Job]:
@@ -90,6 +108,13 @@ class Profile:
             ]
             for entry in job.details["kernels"][:MOST]:
                 part.say(f"  {entry['share']:6.1%} {entry['ms']:9.3f} ms {entry['launches']:5} {entry['kernel'][:90]}")
+            shares: dict[str, float] = defaultdict(float)
+            for entry in job.details["kernels"]:
+                shares[class_of(entry["kernel"], self.classes)] += entry["share"]
+            job.details["classes"] = dict(shares)
+            if shares:
+                by_share = sorted(shares.items(), key=lambda pair: -pair[1])
+                part.say("  by class: " + ", ".join(f"{kind} {share:.1%}" for kind, share in by_share))
             if rows:  # a run that its limit ended has shown something
                 return []
             return [outcome.failure or f"ncu timed no kernel: {outcome.last_line}"]
@@ -104,7 +129,8 @@ class Profile:
         slowest = sorted(self.times, key=lambda key: -sum(self.times[key]))[:MOST]
         failures = []
         for number, (name, kernel) in enumerate(slowest, 1):
-            more = ["--set", "full", "--kernel-name", base_name(kernel), "--launch-skip", "1", "--launch-count", "1"]
+            skip = min(1, len(self.times[name, kernel]) - 1)  # the first launch of most is cold
+            more = ["--set", "full", "--kernel-name", base_name(kernel), "--launch-skip", skip, "--launch-count", "1"]
             outcome = part.call([*NCU, *more, *commands[name]], EVERYTHING_SECONDS)
             rows = read_csv(outcome.output)
             if not rows:

@@ -100,7 +100,8 @@ def jobs_of(number: int, folder: Path, manifest: dict[str, Any], python: str) ->
     if number == 2:
         return figures_and_examples(folder, manifest, python)
     examples = {name: given for name, given in manifest["examples"].items() if name in PROFILED_EXAMPLES}
-    return Profile(runs_of(folder, [name for name in PROFILED_PROGRAMS if name in programs], examples)).jobs()
+    runs = runs_of(folder, [name for name in PROFILED_PROGRAMS if name in programs], examples)
+    return Profile(runs, manifest["kernels"]).jobs()
 
 
 def figures_and_examples(folder: Path, manifest: dict[str, Any], python: str) -> list[Job]:

@@ -111,6 +111,19 @@ def test_ours_and_the_peers_are_compared(tmp_path: Path, capsys: pytest.CaptureF
     assert "table step forward, 10 tables, 1 Mi ids, D 128" in content["not_compared"]
 
 
+def test_shares_of_a_step_are_taken_from_the_profile(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Of part 3; a share is asked to be at most its limit."""
+    write_results(tmp_path, {"ceilings": {"copy": (4000.0, "GB/s")}})
+    classes = {"products": 0.7, "elementwise": 0.1}
+    jobs = {"times of hstu_large": {"details": {"classes": classes}}, "slowest kernels": {"status": "skipped"}}
+    (tmp_path / "part-3.json").write_text(json.dumps({"jobs": jobs}))
+    assert collect.main([str(tmp_path)]) == 0
+    said = {line[:66].strip(): line[66:] for line in capsys.readouterr().out.splitlines()}
+    assert said["hstu_large, elementwise kernels of a step"].endswith("80% of 8 % asked: MISSED")
+    (tmp_path / "part-3.json").write_text("{")
+    assert collect.main([str(tmp_path)]) == 1
+
+
 def test_results_of_two_devices_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Ratios between machines would mean nothing."""
     write_results(tmp_path, {"ceilings": {"copy": (4000.0, "GB/s")}, "unique": {}}, unique="other")
@@ -133,6 +146,7 @@ def test_figures_that_are_compared_are_those_of_the_programs() -> None:
     """Names are made up of parts in the programs: a word that none of them has would never be found."""
     folder = ROOT / "benchmarks" / "cuda"
     sources = [*folder.glob("*.cu"), *folder.glob("*.h"), folder / "peers.py"]
+    sources += [ROOT / "scripts" / "device" / "kernel_profile.py"]
     sources += [ROOT / "scripts" / "device" / "torch_examples.py", ROOT / "scripts" / "device_models.py"]
     known = " ".join(path.read_text() for path in sources)
     words = set(re.findall(r"[A-Za-z_]+", known)) | {"criteo_dlrm", "criteo_dcnv2"}

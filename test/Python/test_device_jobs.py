@@ -283,8 +283,58 @@ def test_a_profile_of_nothing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     [
         ("void genrec::rt::cuda::gatherRows<float>(const float *)", "gatherRows"),
         ("row_norm(int)", "row_norm"),
+        ("void genrec::rt::cuda::(anonymous namespace)::copy<int>(const int *)", "copy"),
+        ("genrec::rt::cuda::<unnamed>::addParts(float *)", "addParts"),
+        ("(anonymous namespace)::", "(anonymous namespace)::"),
         ("unnamed", "unnamed"),
     ],
 )
 def test_kernels_are_found_by_their_own_names(kernel: str, name: str) -> None:
     assert kernel_profile.base_name(kernel) == name
+
+
+# As ncu names kernels of a training step; times in ns.
+STEP = {
+    "void genrec::rt::cuda::attentionForwardHopper<genrec::rt::cuda::AttentionConfig<Bf16, 128, 128>>(Args)": 400,
+    "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NNT": 300,
+    "void genrec::rt::cuda::<unnamed>::multiplyTiles<float, 64>(Tiles)": 100,
+    "row_history_mul_2": 60,
+    "void genrec::rt::cuda::(anonymous namespace)::copy<genrec::rt::cuda::Bf16>(Copies)": 15,
+    "row_touched_item_update_item": 50,
+    "void genrec::rt::cuda::findRows<genrec::rt::cuda::KeyTable>(Find)": 70,
+    "void at::native::<unnamed>::unknown(int)": 5,
+}
+
+
+def test_times_of_kernels_are_summed_by_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the runtime's kernels by the files that they are in, of generated and of the library's by their names."""
+    lines = ['"ID","Kernel Name","gpu__time_duration.sum"', '"","","ns"']
+    lines += [f'"{number}","{kernel}","{time}"' for number, (kernel, time) in enumerate(STEP.items())]
+    program(tmp_path / "ncu", f"print({chr(10).join(lines)!r})\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    part = make_part(tmp_path / "out", number=3)
+    profile = kernel_profile.Profile([kernel_profile.Run("clicks", ("x",))], device_pack.classify_kernels())
+    part.do(profile.jobs()[0])
+    shares = results(part.out, 3)["jobs"]["times of clicks"]["details"]["classes"]
+    assert shares == pytest.approx(
+        {"attention": 0.4, "products": 0.4, "elementwise": 0.075, "tables": 0.12, "other": 0.005}
+    )
+    assert "by class: attention 40.0%, products 40.0%, tables 12.0%, elementwise 7.5%" in part.log.read_text()
+
+
+def test_every_kernel_of_the_runtime_has_a_class() -> None:
+    """As many as the sources declare, in each class some."""
+    classes = device_pack.classify_kernels()
+    sources = [path for path in (ROOT / "runtime").rglob("*") if path.suffix in (".h", ".cu")]
+    declared = sum(path.read_text().count("__global__") for path in sources)
+    named = sum(len(device_pack.KERNEL.findall(path.read_text())) for path in sources)
+    assert declared == named and set(classes.values()) == {"attention", "products", "elementwise", "tables"}
+    by_place: dict[str, set[str]] = {}
+    for path in sources:
+        place = path.relative_to(ROOT).as_posix()
+        kind = next(
+            (kind for files, kind in device_pack.CLASSES.items() if device_pack.re.search(files, place)), "tables"
+        )
+        for name in device_pack.KERNEL.findall(path.read_text()):
+            by_place.setdefault(name, set()).add(kind)
+    assert {name for name, kinds in by_place.items() if len(kinds) > 1} == set(), "one name, two classes"

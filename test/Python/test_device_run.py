@@ -48,6 +48,7 @@ def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "examples": {"clicks": SPEC},
         "refused": {"search": "'query' makes strings, which have no CUDA form yet"},
         "waits": WAITS,
+        "kernels": {},
         "glibc": "2.17",
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))
