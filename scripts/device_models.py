@@ -69,9 +69,9 @@ class Packed:
     batch: int
     flags: list[str] = field(default_factory=list)
     compile: list[str] = field(default_factory=list)  # flags of genrec-compile
+    step_flops: float = 0  # of products and attention
     train_flags: list[str] = field(default_factory=list)  # of that command alone
     data: str = "drawn"
-    step_flops: float = 0  # of products and attention
 
     def spec(self) -> dict[str, object]:
         """As JSON has it."""

@@ -48,7 +48,9 @@ PEERS = {
     "jagged.py": "benchmarks/hstu_train/jagged.py",
     "search_peer.py": "benchmarks/search_ranking/peer.py",
 }
-PUBLIC_CODE = "generative_recommenders"  # a package of its checkout, of which `research` is packed
+# The package of the public HSTU code's checkout, and what of it is packed: the models and the Triton attention.
+PUBLIC_CODE = "generative_recommenders"
+PUBLIC_FILES = ("*.py", "research/modeling/**/*.py", "research/rails/**/*.py", "ops/*.py", "ops/triton/*.py")
 # Of any Linux; the driver's own library is loaded by name.
 ALLOWED = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
 FALLBACK = re.compile(r"lib(stdc\+\+|gcc_s)\.so")
@@ -76,6 +78,16 @@ def output_of(*command: object, **more: Any) -> str:
 #
 # Programs of nvcc
 #
+
+
+def toolkit_version(folder: Path) -> int:
+    """Of the toolkit that the build uses, as drivers say theirs: 13000 is 13.0."""
+    cache = (folder / "CMakeCache.txt").read_text()
+    found = re.search(r"^GENREC_NVCC:\w+=(.+)$", cache, re.MULTILINE)
+    said = re.search(r"release (\d+)\.(\d+)", output_of(found[1] if found else "nvcc", "--version"))
+    if not said:
+        fail("nvcc --version names no release")
+    return 1000 * int(said[1]) + 10 * int(said[2])
 
 
 def find_programs(folder: Path) -> list[str]:
@@ -185,8 +197,20 @@ def compile_example(name: str, folder: Path, tools: Path, sizes: Any) -> tuple[d
         output_of("strip", folder / side)
     for left in ("model.genrec", "references.json"):
         (folder / left).unlink(missing_ok=True)
+    for file in folder.glob("*.parquet"):
+        write_plainly(file)
     (folder / "example.json").write_text(json.dumps(packed.spec(), indent=1) + "\n")
     return packed.spec(), ""
+
+
+def write_plainly(file: Path) -> None:
+    """Rewrites a Parquet file without compression and dictionaries: the archive's compressor then sees the same values
+    in several columns, in training and evaluation data, and in the peer's arrays.
+    """
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(file)
+    pq.write_table(table, file, compression="none", use_dictionary=False, row_group_size=8192)
 
 
 def pack_libraries(programs: Iterable[Path], folder: Path) -> None:
@@ -309,15 +333,17 @@ def pack_examples(folder: Path, staging: Path, given: argparse.Namespace) -> tup
 
 
 def pack_peers(staging: Path, checkout: Path | None) -> None:
-    """Scripts of the peers, and the public HSTU code."""
+    """Scripts of the peers, and the public HSTU code with its license."""
     for name, path in PEERS.items():
         shutil.copy2(ROOT / path, staging / name)
-    if checkout:
-        plain = shutil.ignore_patterns("*.pyc", "__pycache__", "data", "trainer")
-        shutil.copytree(checkout / PUBLIC_CODE / "research", staging / PUBLIC_CODE / "research", ignore=plain)
-        for name in ("LICENSE", f"{PUBLIC_CODE}/__init__.py"):
-            if (checkout / name).exists():
-                shutil.copy2(checkout / name, staging / PUBLIC_CODE)
+    if not checkout:
+        return
+    package = checkout / PUBLIC_CODE
+    for file in [checkout / "LICENSE", *(file for pattern in PUBLIC_FILES for file in package.glob(pattern))]:
+        if file.exists():
+            to = staging / PUBLIC_CODE / (file.relative_to(package) if package in file.parents else file.name)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, to)
 
 
 def pack(folder: Path, out: Path, given: argparse.Namespace) -> None:
@@ -346,6 +372,8 @@ def pack(folder: Path, out: Path, given: argparse.Namespace) -> None:
         "programs": programs,
         "examples": packed,
         "refused": refused,
+        "public_code": bool(given.peer),
+        "cuda": toolkit_version(folder),
         "waits": find_waits(),
         "kernels": classify_kernels(),
         "glibc": libc,

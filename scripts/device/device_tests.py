@@ -19,7 +19,7 @@ PROBE_SECONDS, TEST_SECONDS, MEMCHECK_SECONDS = 10, 30, 60
 # What all tests of a kind may take, by the test suite; others, and what comes behind the tests.
 SECONDS = {"Probes.": 40, "AttentionMask": 20, "AttentionPlain.": 60, "AttentionMma.": 40, "AttentionHopper.": 60}
 OTHER_SECONDS, AGAIN_SECONDS, BITS_SECONDS, SANITIZER_SECONDS = 90, 70, 40, 40
-AT_A_TIME = 4  # processes; those of one device take turns
+AT_A_TIME = 8  # processes: those of one device take turns, but most of a small test is the start of its process
 MOST_AGAIN = 6  # failures that are run again
 RUNS_OF_BITS = 1000
 # The simplest first: where a level fails, its failures are read before those of the next.

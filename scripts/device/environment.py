@@ -15,14 +15,40 @@ from typing import Any
 CAPABILITY = (9, 0)  # programs are compiled for sm_90a, and for nothing else
 # Attributes of a device by their numbers in cuda.h.
 MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
+# Where drivers are on machines whose loader does not know them.
+DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib")
 QUERY = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit,ecc.mode.current,mig.mode.current"
+
+
+def load_driver() -> tuple[Any, str]:
+    """The driver's library, and its folder where the loader does not find it by itself; None where there is none."""
+    for folder in ("", *DRIVER_FOLDERS):
+        try:
+            return ctypes.CDLL(str(Path(folder, "libcuda.so.1"))), folder
+        except OSError:
+            continue
+    return None, ""
+
+
+def older_driver(found: dict[str, Any], wanted: int) -> str:
+    """Why programs of this version of CUDA do not run with the driver; "": they do, those of one major version run."""
+    version = found.get("driver_cuda", wanted)
+    if version // 1000 >= wanted // 1000:
+        return ""
+
+    def shown(number: int) -> str:
+        return f"{number // 1000}.{number % 1000 // 10}"
+
+    return (
+        f"the driver has CUDA {shown(version)}, and programs were compiled with {shown(wanted)}: install a newer "
+        f"driver, or name the folder of cuda-compat-{wanted // 1000}-{wanted % 1000 // 10} in LD_LIBRARY_PATH"
+    )
 
 
 def find_device() -> tuple[str, dict[str, Any]]:
     """Why there is no device that the programs run on ("": there is one), and what the driver says of it."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
+    driver, folder = load_driver()
+    if driver is None:
         return "there is no CUDA driver (libcuda.so.1)", {}
     status, count, version = driver.cuInit(0), ctypes.c_int(), ctypes.c_int()
     if status != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
@@ -39,6 +65,7 @@ def find_device() -> tuple[str, dict[str, Any]]:
         "name": name.value.decode(errors="replace"),
         "devices": count.value,
         "driver_cuda": version.value,
+        "driver_folder": folder,
         "capability": f"{attribute(MAJOR)}.{attribute(MINOR)}",
         "multiprocessors": attribute(MULTIPROCESSORS),
     }
@@ -83,10 +110,16 @@ def find_python() -> tuple[str, str]:
     return found, "" if has.returncode == 0 else f"{found} has no torch"
 
 
+def tool_folders() -> list[str]:
+    """Where toolkits and Nsight Compute are installed; the newest first."""
+    versions = sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True)
+    return ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", *map(str, versions)]
+
+
 def find_tool(variable: str, name: str) -> tuple[str, str]:
     """A program by the variable that names it or on PATH, and why there is none."""
     given = os.environ.get(variable, name)
-    found = shutil.which(given) or shutil.which(given, path="/usr/local/cuda/bin:/opt/nvidia/nsight-compute/bin")
+    found = shutil.which(given) or shutil.which(given, path=":".join(tool_folders()))
     return (found, "") if found else ("", f"there is no {given} on PATH; {variable} names one")
 
 
@@ -106,7 +139,7 @@ def describe_host() -> dict[str, Any]:
 
 def query_device() -> str:
     """What nvidia-smi says of the device; "": it is not there."""
-    tool = shutil.which("nvidia-smi")
+    tool = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/local/nvidia/bin:/usr/lib/wsl/lib")
     if not tool:
         return ""
     command = [tool, f"--query-gpu={QUERY}", "--format=csv"]

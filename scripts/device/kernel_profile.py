@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs import FILE_BYTES, Job, Part, Work
+from jobs import FILE_BYTES, Job, Outcome, Part, Work
 
 MOST = 10  # kernels that are looked at closely
 TIME = "gpu__time_duration.sum"
 STEPS, LAUNCHES = 4, 4000  # of a run whose kernels are timed
-TIMES_SECONDS, EVERYTHING_SECONDS = 70, 25
+OPS_SECONDS, TIMES_SECONDS, EVERYTHING_SECONDS = 30, 70, 25
+MOST_LINES = 200  # of a profile
 # ncu must not set clocks: figures are those of the card as it runs.
-NCU = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
+NCU = ["ncu", "--target-processes", "all", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
 
 
 # Classes of kernels, of whose time a step's shares are told. Of names that the manifest has not (it has those of the
@@ -35,9 +37,13 @@ class Run:
     command: tuple[object, ...]
     is_example: bool = False  # its binary is linked with packed libraries
 
+    def libraries(self, part: Part) -> str:
+        """Its LD_LIBRARY_PATH."""
+        return part.library_path if self.is_example else part.environment.get("LD_LIBRARY_PATH", "")
+
     def words(self, part: Part) -> list[object]:
-        """Its command where the part runs."""
-        return [*(["env", f"LD_LIBRARY_PATH={part.library_path}"] if self.is_example else []), *self.command]
+        """Its command where the part runs, below a program that must not have its libraries."""
+        return ["env", f"LD_LIBRARY_PATH={self.libraries(part)}", *self.command]
 
 
 def read_csv(output: str) -> list[dict[str, str]]:
@@ -82,18 +88,39 @@ class Profile:
         self.times: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     def jobs(self) -> list[Job]:
-        """The times of every run, then the slowest kernels."""
+        """The times of every run, then the slowest kernels; the times of ops by the examples' own profiles first."""
         needs = ("device", "ncu")
         made = [Job(f"times of {run.name}", TIMES_SECONDS, self.timer(run), needs, TIME) for run in self.runs]
         shown = f"everything of the {MOST} kernels with the most time"
-        return [*made, Job("slowest kernels", MOST * EVERYTHING_SECONDS, self.look, needs, shown)]
+        made.append(Job("slowest kernels", MOST * EVERYTHING_SECONDS, self.look, needs, shown))
+        ops = [Job(f"ops of {run.name}", OPS_SECONDS, self.profiler(run), ("device",), "--profile")
+               for run in self.runs if run.is_example]  # fmt: skip
+        return [*ops, *made]
+
+    def profiler(self, run: Run) -> Work:
+        """Prints the times of a step's ops: what there is where ncu is not, or may not read counters."""
+
+        def measure(part: Part, job: Job) -> list[str]:
+            outcome = part.call([*run.command, "--profile"], job.seconds, LD_LIBRARY_PATH=run.libraries(part))
+            lines = [line.rstrip() for line in outcome.output.splitlines() if line.strip()]
+            job.details["profile"] = lines[:MOST_LINES]
+            for line in lines[:MOST]:
+                part.say(f"  {line[:120]}")
+            return [outcome.failure] if outcome.failure else []
+
+        return measure
+
+    @staticmethod
+    def run_ncu(part: Part, words: list[object], seconds: float) -> Outcome:
+        """Runs ncu without the wheels' libraries: there is an nvperf beside cuBLAS, of another version than its own."""
+        return part.call([*NCU, *words], seconds, LD_LIBRARY_PATH=os.environ.get("LD_LIBRARY_PATH", ""))
 
     def timer(self, run: Run) -> Work:
         """Times every kernel of a program."""
 
         def measure(part: Part, job: Job) -> list[str]:
-            command = [*NCU, "--metrics", TIME, "--launch-count", LAUNCHES, *run.words(part)]
-            outcome = part.call(command, job.seconds)
+            words = ["--metrics", TIME, "--launch-count", LAUNCHES, *run.words(part)]
+            outcome = self.run_ncu(part, words, job.seconds)
             rows = read_csv(outcome.output)
             for row in rows:
                 self.times[run.name, row["Kernel Name"]].append(time_of(row))
@@ -131,7 +158,7 @@ class Profile:
         for number, (name, kernel) in enumerate(slowest, 1):
             skip = min(1, len(self.times[name, kernel]) - 1)  # the first launch of most is cold
             more = ["--set", "full", "--kernel-name", base_name(kernel), "--launch-skip", skip, "--launch-count", "1"]
-            outcome = part.call([*NCU, *more, *commands[name]], EVERYTHING_SECONDS)
+            outcome = self.run_ncu(part, [*more, *commands[name]], EVERYTHING_SECONDS)
             rows = read_csv(outcome.output)
             if not rows:
                 failures.append(f"{name}, {kernel[:60]}: {outcome.failure or 'ncu shows nothing'}")

@@ -36,7 +36,16 @@ sys.path.insert(0, str(HERE / "scripts"))
 import device_examples  # noqa: E402
 from device_figures import Figures  # noqa: E402
 from device_tests import Tests  # noqa: E402
-from environment import describe_host, find_device, find_python, find_tool, older_libc, query_device, wheel_libraries  # noqa: E402
+from environment import (  # noqa: E402
+    describe_host,
+    find_device,
+    find_python,
+    find_tool,
+    older_driver,
+    older_libc,
+    query_device,
+    wheel_libraries,
+)
 from jobs import Job, Part  # noqa: E402
 from kernel_profile import Profile, runs_of  # noqa: E402
 
@@ -119,23 +128,27 @@ def figures_and_examples(folder: Path, manifest: dict[str, Any], python: str) ->
         peers("PyTorch: search_ranking", 60, "--only", "search_ranking"),
     ]
     others = [job for job in examples if job not in asked]
-    return [
-        *figures.jobs(),
-        *asked,
-        *others,
+    last = [
         peers("PyTorch's examples", 45, "--only", "criteo_dlrm,criteo_dcnv2,news_request_ranking"),
         peers("PyTorch: hstu_movielens, torch.compile", 90, "--only", "hstu_movielens", "--compile"),
     ]
+    if manifest["public_code"]:  # Triton compiles for a long time
+        command = [python, folder / "peers.py", "--only", "attention", "--generative-recommenders", folder]
+        last.append(Job("Triton attention", 120, figures.runner(command), ("device", "torch"), "figures"))
+    return [*figures.jobs(), *asked, *others, *last]
 
 
-def set_environment(part: Part, folder: Path, tools: dict[str, str], examples: list[str]) -> None:
+def set_environment(
+    part: Part, folder: Path, tools: dict[str, str], manifest: dict[str, Any], driver_folder: str
+) -> None:
     """Where programs find each other and libraries.
 
     What they load (cuBLAS, NCCL) is of torch's wheels; what the examples' binaries are linked with is packed, with a
-    C++ runtime for machines whose own is too old.
+    C++ runtime for machines whose own is too old. `driver_folder`: the driver's, where the loader does not know it.
     """
     wheels = wheel_libraries(tools["python"])
-    paths = [*wheels, os.environ.get("LD_LIBRARY_PATH", "")]
+    paths = [driver_folder, *wheels, os.environ.get("LD_LIBRARY_PATH", "")]
+    examples = [name for name, given in manifest["examples"].items() if not given.get("step_flops")]
     folders = dict.fromkeys(str(Path(tool).parent) for tool in tools.values() if tool)
     part.environment["PATH"] = ":".join([*folders, os.environ.get("PATH", "")])
     part.environment["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
@@ -166,7 +179,7 @@ def dry_run(number: int, jobs: list[Job], lacks: dict[str, str]) -> int:
 def run(number: int, out: Path, manifest: dict[str, Any], only: list[str], is_dry: bool) -> int:
     """Runs a part; returns the exit status."""
     device, found = find_device()
-    device = device or older_libc(manifest["glibc"])
+    device = device or older_libc(manifest["glibc"]) or older_driver(found, manifest["cuda"])
     lacks, tools = find_lacks(manifest, device)
     folder = HERE if is_dry or device else unpack(manifest)  # nothing is run where there is no device
     jobs = jobs_of(number, folder, manifest, tools["python"])
@@ -188,7 +201,7 @@ def run(number: int, out: Path, manifest: dict[str, Any], only: list[str], is_dr
     part = Part(number, out, PART_SECONDS[number], lacks, head)
     part.keep(json.dumps(head, indent=1) + "\n")
     if not device:
-        set_environment(part, folder, tools, list(manifest["examples"]))
+        set_environment(part, folder, tools, manifest, found.get("driver_folder", ""))
 
     def ended(signum: int, frame: object) -> None:
         part.stop()

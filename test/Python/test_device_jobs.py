@@ -239,7 +239,7 @@ def test_peers_of_examples_are_named_without_a_device(tmp_path: Path, monkeypatc
 # ---- the slowest kernels ----
 
 NCU = """
-print('==PROF== Connected to process 12')
+print('==PROF== Connected to process 12, libraries of ncu:', os.environ.get('LD_LIBRARY_PATH'))
 kernels = {'void ns::slow<int, (bool)1>(int *)': '2,000,000', 'fast(float *)': '10', 'middle(int)': '500'}
 names = [n for n in kernels if '--kernel-name' not in WORDS or WORDS[WORDS.index('--kernel-name') + 1] in n]
 print('"ID","Kernel Name","gpu__time_duration.sum"\\n"","","ns"')
@@ -252,13 +252,21 @@ print('==PROF== Disconnected')
 def test_the_slowest_kernels_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(kernel_profile, "MOST", 2)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "mine")
     program(tmp_path / "ncu", NCU)
+    program(tmp_path / "device", "print('op lookup 0.3 ms\\nwith', os.environ['LD_LIBRARY_PATH'])\n")
     part = make_part(tmp_path / "out", number=3)
-    runs = [kernel_profile.Run("bench", ("bench-cuda-step",)), kernel_profile.Run("clicks", ("device",), True)]
+    part.environment["LD_LIBRARY_PATH"], part.library_path = "/wheels", "/packed/lib"
+    runs = [
+        kernel_profile.Run("bench", ("bench-cuda-step",)),
+        kernel_profile.Run("clicks", (tmp_path / "device",), True),
+    ]
     for job in kernel_profile.Profile(runs).jobs():
         part.do(job)
     found = results(part.out, 3)["jobs"]
-    assert [record["status"] for record in found.values()] == ["passed"] * 3
+    assert [record["status"] for record in found.values()] == ["passed"] * 4
+    assert found["ops of clicks"]["details"]["profile"] == ["op lookup 0.3 ms", "with /packed/lib"]
+    assert "libraries of ncu: mine" in part.log.read_text() and "env LD_LIBRARY_PATH=/wheels" in part.log.read_text()
     times = found["times of bench"]["details"]
     assert times["launches"] == 3 and times["kernels"][0]["ms"] == pytest.approx(2.0)
     assert list(found["slowest kernels"]["details"]) == [
@@ -320,6 +328,20 @@ def test_times_of_kernels_are_summed_by_class(tmp_path: Path, monkeypatch: pytes
         {"attention": 0.4, "products": 0.4, "elementwise": 0.075, "tables": 0.12, "other": 0.005}
     )
     assert "by class: attention 40.0%, products 40.0%, tables 12.0%, elementwise 7.5%" in part.log.read_text()
+
+
+def test_models_are_packed_with_what_their_runs_need(tmp_path: Path) -> None:
+    """The large one with its work, the compared one with the peer's arrays and in the peer's order."""
+    import device_models
+
+    large = device_models.MODELS["hstu_large"](tmp_path / "large", device_models.SMALL)[2].spec()
+    assert large["step_flops"] == device_models.large_flops(device_models.SMALL) and large["train_flags"] == []
+    compared = device_models.MODELS["hstu_movielens"](tmp_path / "movielens", device_models.SMALL)[2].spec()
+    assert compared["train_flags"] == ["--no-shuffle"] and compared["data"] == "drawn, of the shape of MovieLens-1M"
+    assert (tmp_path / "movielens" / "peer.npz").exists() and compared["step_flops"] == 0
+    before = device_models.pq.read_table(tmp_path / "movielens" / "train.parquet")
+    device_pack.write_plainly(tmp_path / "movielens" / "train.parquet")
+    assert device_models.pq.read_table(tmp_path / "movielens" / "train.parquet").equals(before)
 
 
 def test_every_kernel_of_the_runtime_has_a_class() -> None:

@@ -49,6 +49,8 @@ def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "refused": {"search": "'query' makes strings, which have no CUDA form yet"},
         "waits": WAITS,
         "kernels": {},
+        "public_code": True,
+        "cuda": 13000,
         "glibc": "2.17",
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))
@@ -101,6 +103,7 @@ def test_models_with_an_asked_ratio_come_before_the_others(packed: Path) -> None
     assert names[names.index("peers") + 1 :] == [
         "example hstu_movielens", "example search_ranking", "PyTorch: hstu_movielens", "PyTorch: search_ranking",
         "example criteo_dlrm", "example search", "PyTorch's examples", "PyTorch: hstu_movielens, torch.compile",
+        "Triton attention",
     ]  # fmt: skip
 
 
@@ -157,6 +160,37 @@ def test_a_system_that_is_too_old_is_named(packed: Path, tmp_path: Path, monkeyp
     (packed / "manifest.json").write_text(json.dumps(manifest | {"glibc": "9.100"}))
     assert run.main(["1", str(tmp_path / "out")]) == run.SKIPPED
     assert results(tmp_path / "out", 1)["lacks"]["device"].startswith("programs were packed for glibc 9.100")
+
+
+@pytest.mark.parametrize(("driver", "runs"), [(12080, False), (13000, True), (13020, True), (14000, True)])
+def test_a_driver_that_is_too_old_is_named(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: int, runs: bool
+) -> None:
+    """Each program would say so by itself, as the failure of a test."""
+    monkeypatch.setattr(run, "find_device", lambda: ("", {"name": "card", "driver_cuda": driver}))
+    monkeypatch.setattr(run, "HERE", packed)
+    monkeypatch.setattr(run.tempfile, "tempdir", str(tmp_path))
+    assert run.main(["1", str(tmp_path / "out"), "--only", "Probes"]) == (0 if runs else run.SKIPPED)
+    lacks = results(tmp_path / "out", 1)["lacks"]
+    if not runs:
+        assert lacks["device"].startswith("the driver has CUDA 12.8, and programs were compiled with 13.0: install")
+        assert "cuda-compat-13-0" in lacks["device"]
+    assert ("device" in lacks) != runs
+
+
+def test_a_driver_is_found_where_the_loader_does_not_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder is kept: programs need it in LD_LIBRARY_PATH."""
+    loaded = []
+
+    def load(name: str) -> str:
+        loaded.append(name)
+        if not name.startswith("/usr/lib/wsl"):
+            raise OSError(name)
+        return "driver"
+
+    monkeypatch.setattr(environment.ctypes, "CDLL", load)
+    assert environment.load_driver() == ("driver", "/usr/lib/wsl/lib")
+    assert loaded[0] == "libcuda.so.1"
 
 
 def test_a_part_runs_what_was_packed(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
