@@ -35,7 +35,7 @@ class Sizes:
 
     users: int = 2000
     events: int = 100
-    clicks: int = 40_960
+    clicks: int = 20_480
     requests: int = 6400
     search_users: int = 270
     search_requests: int = 720  # two batches
