@@ -41,11 +41,11 @@ double interpreter::nearestBf16(double x) {
   return joinBf16(below, rest > 0x8000 || (rest == 0x8000 && isOdd));
 }
 
-double interpreter::stochasticBf16(double x, double draw) {
+double interpreter::stochasticBf16(double x, uint16_t bits) {
   auto [below, rest] = splitBf16(x);
   if (std::isnan(x) || std::isinf(static_cast<float>(x)))
     return x;
-  return joinBf16(below, rest + std::floor(draw * 65536.0) >= 65536.0);
+  return joinBf16(below, rest + bits >= 65536.0);
 }
 
 /// The quantile of the standard normal distribution for probability `p` <= 1/2: a rational

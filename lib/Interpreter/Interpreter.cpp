@@ -340,6 +340,10 @@ double Evaluator::uniform(int64_t stream, uint64_t row, uint64_t element) const 
   return static_cast<double>(word(stream, row, element) >> 8) / 16777216.0;
 }
 
+uint16_t Evaluator::half(int64_t stream, uint64_t row, uint64_t element) const {
+  return randomHalf(state.seed, step, static_cast<uint32_t>(stream), row, element);
+}
+
 bool Evaluator::keeps(double rate, int64_t stream, uint64_t row, uint64_t element) const {
   return static_cast<double>(word(stream, row, element)) >= rate * 4294967296.0;
 }

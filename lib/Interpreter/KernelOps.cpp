@@ -320,11 +320,21 @@ static Error evaluateRowUniform(Evaluator &e, RowUniformOp op) {
   return Error::success();
 }
 
+static Error evaluateRowBits(Evaluator &e, RowBitsOp op) {
+  Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
+  size_t next = 0;
+  forEachElement(result, [&](int64_t row, int64_t column) {
+    result.integers()[next++] = e.half(op.getStream(), e.kernelRows->identity[row], column);
+  });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
 static Error evaluateRowRound(Evaluator &e, RowRoundOp op) {
-  const Tensor &x = e.get(op.getX()), &draw = e.get(op.getDraw());
+  const Tensor &x = e.get(op.getX()), &bits = e.get(op.getBits());
   Tensor result = makeTensor(op.getResult().getType(), x.rows);
   for (int64_t i = 0; i < x.size(); ++i)
-    result.floats()[i] = e.storedBf16(x.floats()[i], draw.floats()[i]);
+    result.floats()[i] = e.storedBf16(x.floats()[i], static_cast<uint16_t>(bits.integers()[i]));
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }
@@ -385,6 +395,7 @@ void interpreter::addKernelOps(HandlerMap &map) {
   map.add<AccumulateOp, evaluateAccumulate>();
   map.add<KeepMaskOp, evaluateKeepMask>();
   map.add<RowUniformOp, evaluateRowUniform>();
+  map.add<RowBitsOp, evaluateRowBits>();
   map.add<RowRoundOp, evaluateRowRound>();
   map.add<RandomIndexOp, evaluateRandomIndex>();
   map.add<TransformColumnsOp, evaluateTransformColumns>();

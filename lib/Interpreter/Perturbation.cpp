@@ -95,8 +95,8 @@ double Evaluator::storedBf16(double value) const {
   return options.coarseFactors ? coarse(value, 0x1.0p-7) : nearestBf16(value);
 }
 
-double Evaluator::storedBf16(double value, double draw) const {
-  return options.coarseFactors ? coarse(value, 0x1.0p-7) : stochasticBf16(value, draw);
+double Evaluator::storedBf16(double value, uint16_t bits) const {
+  return options.coarseFactors ? coarse(value, 0x1.0p-7) : stochasticBf16(value, bits);
 }
 
 Factor::Factor(const Evaluator &e, ProductOpInterface product, const Tensor &x) : whole(x) {

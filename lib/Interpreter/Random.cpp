@@ -58,6 +58,18 @@ uint32_t interpreter::randomWord(uint64_t seed, uint64_t step, uint32_t stream, 
   return words[(element / 16) % 4];
 }
 
+uint16_t interpreter::randomHalf(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row,
+                                 uint64_t element) {
+  uint64_t key = splitMix(seed + kGolden * step);
+  // 64 elements use 8 counters: 16 neighbours are the halves of one word of each.
+  uint64_t block = (element / 64) * 8 + element % 16 / 2;
+  std::array<uint32_t, 4> words =
+      philox({static_cast<uint32_t>(block), stream, static_cast<uint32_t>(row),
+              static_cast<uint32_t>(row >> 32)},
+             static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
+  return static_cast<uint16_t>(words[(element / 16) % 4] >> (element % 2 * 16));
+}
+
 //===----------------------------------------------------------------------===//
 // Hashes
 //===----------------------------------------------------------------------===//

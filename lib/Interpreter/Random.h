@@ -30,14 +30,17 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t keyLow,
 /// stream `stream` of one step.
 uint32_t randomWord(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row, uint64_t element);
 
+/// Its 16 random bits, of half as many words.
+uint16_t randomHalf(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row, uint64_t element);
+
 /// Identity of the row of `id` in the table `name`.
 uint64_t tableRowIdentity(llvm::StringRef name, int64_t id);
 
 /// The bfloat16 nearest to the float nearest to `x`, ties to even. A NaN stays one.
 double nearestBf16(double x);
 /// The float nearest to `x`, rounded to bfloat16: up in magnitude with the probability, in
-/// 2^16-ths, of its distance from the smaller one, by `draw` in [0, 1).
-double stochasticBf16(double x, double draw);
+/// 2^16-ths, of its distance from the smaller one, by 16 random bits.
+double stochasticBf16(double x, uint16_t bits);
 
 /// XXH3_64bits_withSeed, the first half of MurmurHash3_x64_128, or FarmHash's Fingerprint64 (seed
 /// 0) or Hash64WithSeed.

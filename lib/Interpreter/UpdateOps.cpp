@@ -40,7 +40,7 @@ static void roundRow(const Evaluator &e, RowHandle row, int64_t count) {
 static void roundValue(const Evaluator &e, RowHandle row, const TableState &table) {
   for (int64_t i = 0; i < table.dim && table.element == RowElement::bf16; ++i)
     row.value[i] = table.roundsStochastically
-                       ? e.storedBf16(row.value[i], e.uniform(kRowRoundingStream, row.identity, i))
+                       ? e.storedBf16(row.value[i], e.half(kRowRoundingStream, row.identity, i))
                        : e.storedBf16(row.value[i]);
 }
 

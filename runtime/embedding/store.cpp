@@ -44,6 +44,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config)
   memberCounts.resize(config.members.size());
   memberRows.resize(config.members.size());
   stride = config.rowFloats();
+  strideInverse = 1 / static_cast<double>(stride);
   sightingFloats = storeSightingOffset(config.valueFloats(), config.stateFloats());
   if (config.rules.admitAfter > 1) {
     StoreConfig ids;
@@ -411,35 +412,58 @@ float *EmbeddingStore::findOrAdmitOne(int64_t id, int64_t step) {
   return found ? found : isAdmitted(id, step) ? insert(id, hashed) : nullptr;
 }
 
-/// The number of the row of `id`, -1 where there is none.
-int64_t EmbeddingStore::numberOf(int64_t id) const { return numberAt(lookup(id, hash(id))); }
+/// The numbers of the rows at some addresses, -1 where there is none.
+void EmbeddingStore::numberRows(float *const *rows, int64_t count, int64_t *numbers) const {
+  // Addresses come in no order: a branch of a search would be predicted wrongly half of the time.
+  // So all searches for the last chunk that does not begin behind its address go in step.
+  const std::pair<const float *, int64_t> *sorted = chunksByAddress.data();
+  std::fill_n(numbers, count, 0);
+  for (size_t left = chunksByAddress.size(); left > 1; left -= left / 2)
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t next = numbers[i] + static_cast<int64_t>(left / 2);
+      numbers[i] = std::less_equal<>()(sorted[next].first, rows[i]) ? next : numbers[i];
+    }
+  for (int64_t i = 0; i < count; ++i) {
+    const auto [begin, chunk] = sorted[numbers[i]];
+    // Rows are whole strides apart, so the quotient is exact; a division takes several times as
+    // long.
+    const auto inChunk =
+        static_cast<int64_t>(static_cast<double>(rows[i] - begin) * strideInverse + 0.5);
+    const int64_t number = (chunk << chunkShift) + inChunk;
+    const bool isInChunk = std::less_equal<>()(begin, rows[i]) && inChunk <= chunkMask;
+    numbers[i] = isInChunk && number < rowCount ? number : -1;
+  }
+}
 
-/// The number of the row at an address, -1 where there is none.
-int64_t EmbeddingStore::numberAt(const float *row) const {
-  auto after = std::upper_bound(chunksByAddress.begin(), chunksByAddress.end(),
-                                std::pair(row, int64_t(0)), isBefore);
-  if (!row || after == chunksByAddress.begin())
-    return -1;
-  const auto [begin, chunk] = *std::prev(after);
-  const int64_t inChunk = (row - begin) / stride, number = (chunk << chunkShift) + inChunk;
-  return inChunk <= chunkMask && number < rowCount ? number : -1;
+/// The number of the row of `id`, -1 where there is none.
+int64_t EmbeddingStore::numberOf(int64_t id) const {
+  float *row = lookup(id, hash(id));
+  int64_t number = -1;
+  if (row)
+    numberRows(&row, 1, &number);
+  return number;
 }
 
 void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t count,
                               const int64_t *counted, uint64_t *identities) const {
   parallelFor(
       on.pool, counted ? *counted : count, kFindGrain, [&](int64_t begin, int64_t end, int64_t) {
-        // Ids come from memory: those of a block are on their way while its rows are numbered.
-        int64_t numbers[kBlock];
-        for (int64_t first = begin; first < end; first += kBlock) {
-          const int64_t count = std::min(kBlock, end - first);
-          for (int64_t i = 0; i < count; ++i) {
-            numbers[i] = numberAt(rows[first + i]);
-            if (numbers[i] >= 0)
-              __builtin_prefetch(&idChunks[numbers[i] >> kIdShift][numbers[i] & (kIdChunk - 1)]);
+        // Ids come from memory: those of a block are on their way while the block before is done.
+        int64_t numbers[2][kBlock];
+        auto sizeAt = [&](int64_t first) { return std::clamp<int64_t>(end - first, 0, kBlock); };
+        auto start = [&](int64_t first, int64_t *of) {
+          numberRows(rows + first, sizeAt(first), of);
+          for (int64_t i = 0; i < sizeAt(first); ++i)
+            if (of[i] >= 0)
+              __builtin_prefetch(&idChunks[of[i] >> kIdShift][of[i] & (kIdChunk - 1)]);
+        };
+        start(begin, numbers[0]);
+        for (int64_t first = begin, turn = 0; first < end; first += kBlock, turn ^= 1) {
+          start(first + kBlock, numbers[turn ^ 1]);
+          for (int64_t i = 0; i < sizeAt(first); ++i) {
+            const int64_t number = numbers[turn][i];
+            identities[first + i] = number < 0 ? 0 : config.identityOf(id(number));
           }
-          for (int64_t i = 0; i < count; ++i)
-            identities[first + i] = numbers[i] < 0 ? 0 : config.identityOf(id(numbers[i]));
         }
       });
 }

@@ -86,6 +86,39 @@ KERNEL_TEST(KernelsRandom, FilledBitsOfAKnownCountAreTheWords) {
   expectFilledFromTheStart<200>();
 }
 
+KERNEL_TEST(KernelsRandom, HalfIsWhatTheHeaderDefines) {
+  RandomStream stream{42, 7, 3};
+  uint64_t row = 0x123456789ABCDEF0ull;
+  uint64_t key = k::splitmix64(42 + 0x9E3779B97F4A7C15ull * 7);
+  for (uint64_t e : {0, 1, 15, 16, 63, 64, 101, 1000, 1 << 20, 5 << 20}) {
+    PhiloxBlock block = k::philox4x32(
+        {{static_cast<uint32_t>(e / 64 * 8 + e % 16 / 2), 3, 0x9ABCDEF0u, 0x12345678u}},
+        static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
+    uint32_t word = block.word[e / 16 % 4];
+    EXPECT_EQ(k::philoxHalf(stream, row, e), e % 2 ? word >> 16 : word & 0xFFFF) << e;
+  }
+}
+
+template <int64_t N> void expectHalves() {
+  RandomStream stream{5, 6, 7};
+  std::vector<uint16_t> halves(N + 1, 77);
+  k::fillHalves<N>(stream, 99, halves.data());
+  for (int64_t i = 0; i < N; ++i)
+    ASSERT_EQ(halves[static_cast<size_t>(i)], k::philoxHalf(stream, 99, static_cast<uint64_t>(i)))
+        << i << " of " << N;
+  EXPECT_EQ(halves.back(), 77u) << N;
+}
+
+KERNEL_TEST(KernelsRandom, FilledHalvesAreTheHalves) {
+  expectHalves<1>();
+  expectHalves<7>();
+  expectHalves<16>();
+  expectHalves<63>();
+  expectHalves<64>();
+  expectHalves<65>();
+  expectHalves<200>();
+}
+
 KERNEL_TEST(KernelsRandom, UniformNumbersAreTheHighBitsOfTheWords) {
   RandomStream stream{5, 6, 7};
   float drawn[70];

@@ -89,6 +89,8 @@ public:
   uint32_t word(int64_t stream, uint64_t row, uint64_t element) const;
   /// The uniform number in [0, 1) of an element: the 24 high bits of its word.
   double uniform(int64_t stream, uint64_t row, uint64_t element) const;
+  /// The 16 random bits of an element.
+  uint16_t half(int64_t stream, uint64_t row, uint64_t element) const;
   /// Whether dropout keeps an element.
   bool keeps(double rate, int64_t stream, uint64_t row, uint64_t element) const;
 
@@ -124,9 +126,9 @@ public:
   /// `value` as a factor of a product with `bf16`: rounded to bfloat16, to nearest, ties to even; 0
   /// if it is below the smallest normal number (machines flush it); an infinity if it is too large.
   double toBf16(double value) const;
-  /// `value` as a row of bf16 stores it: rounded to nearest, or stochastically by `draw`.
+  /// `value` as a row of bf16 stores it: rounded to nearest, or stochastically by 16 bits.
   double storedBf16(double value) const;
-  double storedBf16(double value, double draw) const;
+  double storedBf16(double value, uint16_t bits) const;
   /// `value`, changed by a random fraction of at most `most`.
   double coarse(double value, double most) const;
   /// The label without its perturbation, for rules that compare labels exactly.

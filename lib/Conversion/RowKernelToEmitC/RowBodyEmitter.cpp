@@ -66,6 +66,13 @@ void RowBodyEmitter::emitDraw(Operation *op) {
                      getExtent(result));
     return;
   }
+  if (auto bits = dyn_cast<RowBitsOp>(op)) {
+    makeArray(result, b.u16());
+    target.callOnRow(b, "kernels::fillHalves", {},
+                     {getStream(b, bits.getStream()), bindings.identity, getPointer(result)},
+                     getExtent(result));
+    return;
+  }
   auto draw = cast<RandomIndexOp>(op);
   makeArray(result);
   Value identity = draw.getShared() ? b.integer(0, b.u64()) : bindings.identity;
@@ -221,8 +228,10 @@ void RowBodyEmitter::writeSink(const ElementSink &sink, Value slot, ElementLoops
   EmitCBuilder b(builder, sink.owner->getLoc());
   if (isa<RowStoreOp>(sink.owner)) {
     Type stored = cast<emitc::PointerType>(slot.getType()).getPointee();
-    if (stored != value.getType())
-      value = b.call("kernels::nearestBf16", stored, {value});
+    if (stored != value.getType()) {
+      bool isRounded = sink.value.getDefiningOp<RowRoundOp>() != nullptr;
+      value = b.call(isRounded ? "kernels::narrowed" : "kernels::nearestBf16", stored, {value});
+    }
     target.storeElement(b, slot, 0, at, value);
   } else if (auto accumulate = dyn_cast<AccumulateOp>(sink.owner)) {
     Value sums = bindings.accumulators.lookup(accumulate.getAccumulator()).pointer;

@@ -133,12 +133,13 @@ private:
            const uint8_t *valid);
   float *findOrAdmitOne(int64_t id, int64_t step);
   int64_t numberOf(int64_t id) const;
-  int64_t numberAt(const float *row) const;
+  void numberRows(float *const *rows, int64_t count, int64_t *numbers) const;
   void removeRow(int64_t number);
   void listLowest(int64_t member, int64_t count);
   void removeLeaving();
 
   int64_t stride = 0;
+  double strideInverse = 0;
   int64_t chunkShift = 0, chunkMask = 0;
   int64_t rowCount = 0;
   int64_t usedSlots = 0; ///< of rows, and of erased ones in buckets that ids went past

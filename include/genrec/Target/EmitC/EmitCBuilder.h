@@ -44,6 +44,7 @@ public:
   mlir::Type f64() const { return builder.getF64Type(); }
   mlir::Type i1() const { return builder.getI1Type(); }
   mlir::Type u8() const { return builder.getIntegerType(8, /*isSigned=*/false); }
+  mlir::Type u16() const { return builder.getIntegerType(16, /*isSigned=*/false); }
   mlir::Type u32() const { return builder.getIntegerType(32, /*isSigned=*/false); }
   mlir::Type u64() const { return builder.getIntegerType(64, /*isSigned=*/false); }
   mlir::Type opaque(llvm::StringRef name) const;

@@ -179,10 +179,17 @@ LogicalResult RowUniformOp::verify() {
   return expectStream(*this, getStream());
 }
 
+LogicalResult RowBitsOp::verify() {
+  if (!getElementTypeOrSelf(getType()).isInteger(16) || !vectorSize(getType()))
+    return complain(*this, "result", getType(), "a vector of i16");
+  return expectStream(*this, getStream());
+}
+
 LogicalResult RowRoundOp::verify() {
-  if (getElementTypeOrSelf(getType()).isF32() && vectorSize(getType()))
-    return success();
-  return complain(*this, "x", getX().getType(), "a vector of f32");
+  if (!getElementTypeOrSelf(getType()).isF32() || !vectorSize(getType()))
+    return complain(*this, "x", getX().getType(), "a vector of f32");
+  Type bits = cast<VectorType>(getType()).clone(IntegerType::get(getContext(), 16));
+  return expectExactly(*this, "bits", getBits().getType(), bits, "16 random bits per element");
 }
 
 LogicalResult RandomIndexOp::verify() {

@@ -255,8 +255,9 @@ void OptimizerStep::build(bool roundsStochastically) const {
   Value weight = (this->*getRule(optimizer.getKind()).build)(load(0));
   if (roundsStochastically)
     weight = b.make<RowRoundOp>(
-        weight, RowUniformOp::create(b.builder, b.loc, type,
-                                     b.builder.getI64IntegerAttr(kRowRoundingStream)));
+        weight, RowBitsOp::create(b.builder, b.loc,
+                                  cast<VectorType>(type).clone(b.builder.getIntegerType(16)),
+                                  b.builder.getI64IntegerAttr(kRowRoundingStream)));
   store(weight, 0);
 }
 

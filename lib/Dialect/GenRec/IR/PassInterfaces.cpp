@@ -240,4 +240,5 @@ bool GatherDotOp::writesOtherLanes() { return true; }
 // Draws have no operands, so they come before the loops that use them.
 BodyKind KeepMaskOp::getBodyKind() { return pickKind(*this, BodyKind::address); }
 BodyKind RowUniformOp::getBodyKind() { return pickKind(*this, BodyKind::address); }
+BodyKind RowBitsOp::getBodyKind() { return BodyKind::address; }
 BodyKind RandomIndexOp::getBodyKind() { return pickKind(*this, BodyKind::address); }

@@ -65,7 +65,33 @@ func.func @test(%x: !cvec) {
 // row_round takes vectors of f32.
 func.func @test(%x: vector<4xf64>) {
   // expected-error@+1 {{'genrec.row_round' op 'x' must be a vector of f32, but is vector<4xf64>}}
-  %0 = genrec.row_round %x by %x : vector<4xf64>
+  %0 = genrec.row_round %x by %x : vector<4xf64>, vector<4xf64>
+  return
+}
+
+// -----
+
+// It takes as many random bits as elements.
+func.func @test(%x: vector<4xf32>, %bits: vector<5xi16>) {
+  // expected-error@+1 {{'genrec.row_round' op 'bits' must be vector<4xi16> (16 random bits per element), but is vector<5xi16>}}
+  %0 = genrec.row_round %x by %bits : vector<4xf32>, vector<5xi16>
+  return
+}
+
+// -----
+
+// Random bits are 16 per element.
+func.func @test() {
+  // expected-error@+1 {{'genrec.row_bits' op 'result' must be a vector of i16, but is vector<4xi32>}}
+  %0 = genrec.row_bits {stream = 0 : i64} : vector<4xi32>
+  return
+}
+
+// -----
+
+func.func @test() {
+  // expected-error@+1 {{'genrec.row_bits' op 'stream' must be at least 0, but is -1}}
+  %0 = genrec.row_bits {stream = -1 : i64} : vector<4xi16>
   return
 }
 

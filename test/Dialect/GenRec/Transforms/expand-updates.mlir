@@ -265,8 +265,8 @@ genrec.model @rowwise {
 // CHECK: ^bb0(%[[ROW:.*]]: !genrec.row<4, bf16>, %[[G:.*]]: vector<4xf32>, %[[RATE:.*]]: f32):
 // CHECK: %[[W:.*]] = genrec.row_load %[[ROW]] : (!genrec.row<4, bf16>) -> vector<4xf32>
 // CHECK: %[[NEW:.*]] = arith.subf %[[W]]
-// CHECK: %[[U:.*]] = genrec.row_uniform {stream = 2147483647 : i64} : vector<4xf32>
-// CHECK: %[[ROUNDED:.*]] = genrec.row_round %[[NEW]] by %[[U]] : vector<4xf32>
+// CHECK: %[[U:.*]] = genrec.row_bits {stream = 2147483647 : i64} : vector<4xi16>
+// CHECK: %[[ROUNDED:.*]] = genrec.row_round %[[NEW]] by %[[U]] : vector<4xf32>, vector<4xi16>
 // CHECK: genrec.row_store %[[ROUNDED]] to %[[ROW]] : vector<4xf32>, !genrec.row<4, bf16>
 genrec.model @bf16 {
   genrec.domain @user

@@ -226,24 +226,38 @@ def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [GenRec_RoundsNothing, Ge
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
+def GenRec_RowBitsOp : GenRec_BodyOp<"row_bits", [GenRec_Body, GenRec_DrawOpInterface, Pure]> {
+  let summary = "16 random bits per element, for this row";
+  let description = [{
+    vector<dxi16>: half of a Philox word (seed, step, stream, identity of this row, element), so
+    that a block of Philox is enough for 8 elements. `row_round` takes them.
+
+    ```mlir
+    %bits = genrec.row_bits {stream = 512 : i64} : vector<4xi16>
+    ```
+  }];
+  let arguments = (ins I64Attr:$stream);
+  let results = (outs GenRec_BodyValue:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
 def GenRec_RowRoundOp : GenRec_BodyOp<"row_round", [GenRec_ElementwiseBody, GenRec_Body, Pure,
-    AllTypesMatch<["x", "draw", "result"]>]> {
+    AllTypesMatch<["x", "result"]>]> {
   let summary = "rounds values to bf16, stochastically";
   let description = [{
     Each element of x, vector<dxf32>, becomes one of the two bfloat16 around it: the one that is
-    larger in magnitude where `draw`, uniform in [0, 1), is at least 1 minus the fraction of the way
-    from the smaller, in 2^16-ths; so the mean is x. A bfloat16 stays what it is. The result is
-    f32. Infinities stay; a NaN stays one; what lies beyond the largest bfloat16 may become an
-    infinity.
+    larger in magnitude where `bits`, vector<dxi16> of `row_bits`, taken as a number in [0, 2^16), is
+    at least 2^16 times (1 minus the fraction of the way from the smaller); so the mean is x. A
+    bfloat16 stays what it is. The result is f32. Infinities stay; a NaN stays one; what lies beyond
+    the largest bfloat16 may become an infinity.
 
     ```mlir
-    %u = genrec.row_uniform {stream = 512 : i64} : vector<4xf32>
-    %rounded = genrec.row_round %coefficient by %u : vector<4xf32>
+    %bits = genrec.row_bits {stream = 512 : i64} : vector<4xi16>
+    %rounded = genrec.row_round %coefficient by %bits : vector<4xf32>, vector<4xi16>
     ```
   }];
-  let arguments = (ins GenRec_BodyValue:$x, GenRec_BodyValue:$draw);
+  let arguments = (ins GenRec_BodyValue:$x, GenRec_BodyValue:$bits);
   let results = (outs GenRec_BodyValue:$result);
-  let assemblyFormat = "$x `by` $draw attr-dict `:` type($x)";
+  let assemblyFormat = "$x `by` $bits attr-dict `:` type($x) `,` type($bits)";
 }
 def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [GenRec_Body, GenRec_MayDraw, Pure]> {
   let summary = "uniform random row numbers of a source";

@@ -12,12 +12,13 @@ inline namespace GENREC_RT_ISA {
 typedef uint64_t VecU64 __attribute__((vector_size(kLanes * 4)));
 GENREC_SIMD VecU64 splatU64(uint64_t x) { return x - VecU64{}; }
 
-/// The words of the first N of the 64 elements [64 * group, 64 * group + 64) of a row.
-template <int N = 64>
-GENREC_SIMD void fillBits64(uint64_t key, uint32_t op, uint64_t row,
-                            uint32_t group, uint32_t *out) {
+/// The words of the counters [Counters * group, Counters * group + Counters) of a row: the first of
+/// each, then the second, and so on; N of them are written. Counters: 8 or 16.
+template <int Counters, int N>
+GENREC_SIMD void fillWords(uint64_t key, uint32_t op, uint64_t row,
+                           uint32_t group, uint32_t *out) {
   constexpr int kWide = kLanes / 2;
-  constexpr int kParts = 16 / kWide;
+  constexpr int kParts = Counters / kWide;
   typedef uint32_t Half __attribute__((vector_size(kWide * 4)));
   typedef uint32_t HalfUnaligned
       __attribute__((vector_size(kWide * 4), aligned(4), may_alias));
@@ -26,7 +27,7 @@ GENREC_SIMD void fillBits64(uint64_t key, uint32_t op, uint64_t row,
   VecU64 c0[kParts], c1[kParts], c2[kParts], c3[kParts];
   for (int part = 0; part < kParts; ++part) {
     for (int lane = 0; lane < kWide; ++lane)
-      c0[part][lane] = static_cast<uint32_t>(group * 16 + part * kWide + lane);
+      c0[part][lane] = static_cast<uint32_t>(group * Counters + part * kWide + lane);
     c1[part] = splatU64(op);
     c2[part] = splatU64(static_cast<uint32_t>(row));
     c3[part] = splatU64(row >> 32);
@@ -60,10 +61,17 @@ GENREC_SIMD void fillBits64(uint64_t key, uint32_t op, uint64_t row,
 #pragma GCC unroll 8
   for (int part = 0; part < kParts; ++part) {
     put(c0[part], part * kWide);
-    put(c1[part], part * kWide + 16);
-    put(c2[part], part * kWide + 32);
-    put(c3[part], part * kWide + 48);
+    put(c1[part], part * kWide + Counters);
+    put(c2[part], part * kWide + 2 * Counters);
+    put(c3[part], part * kWide + 3 * Counters);
   }
+}
+
+/// The words of the first N of the 64 elements [64 * group, 64 * group + 64) of a row.
+template <int N = 64>
+GENREC_SIMD void fillBits64(uint64_t key, uint32_t op, uint64_t row,
+                            uint32_t group, uint32_t *out) {
+  fillWords<16, N>(key, op, row, group, out);
 }
 
 /// The words of the elements [e0, e0 + count) of a row, as philoxWord.
@@ -94,6 +102,18 @@ inline void fillBits(const RandomStream &stream, uint64_t row, uint32_t *out) {
     fillBits64(key, stream.op, row, static_cast<uint32_t>(group), out + 64 * group);
   if constexpr (N % 64 != 0)
     fillBits64<N % 64>(key, stream.op, row, N / 64, out + N / 64 * 64);
+}
+
+/// The 16 random bits of the elements [0, N) of a row, as philoxHalf.
+template <int64_t N>
+inline void fillHalves(const RandomStream &stream, uint64_t row, uint16_t *out) {
+  const uint64_t key = streamKey(stream);
+  uint32_t words[32];
+  for (int64_t first = 0; first < N; first += 64) {
+    // 64 halves are the words in memory.
+    fillWords<8, 32>(key, stream.op, row, static_cast<uint32_t>(first / 64), words);
+    __builtin_memcpy(out + first, words, static_cast<size_t>(N - first < 64 ? N - first : 64) * 2);
+  }
 }
 
 /// Uniform numbers in [0, 1) of the elements [0, N) of a row, from their words.

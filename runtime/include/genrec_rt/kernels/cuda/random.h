@@ -11,10 +11,12 @@ inline namespace GENREC_RT_ISA {
 
 namespace detail {
 
-/// Calls `each(slot, element, word)` for this lane's elements of N. Elements 16 apart are words of
-/// one counter, up to four: with 16 neighbours on the lanes, a lane has all four.
-template <int64_t N, int64_t L, int64_t V, class Each>
-__device__ inline void forWords(const RandomStream &stream, uint64_t row, const Each &each) {
+/// Calls `each(slot, element, word)` for this lane's elements of N, with the word of the counter
+/// `blockOf(element)`. Elements 16 apart are words of one counter, up to four: with 16 neighbours
+/// on the lanes, a lane has all four.
+template <int64_t N, int64_t L, int64_t V, class BlockOf, class Each>
+__device__ inline void forWords(const RandomStream &stream, uint64_t row, const BlockOf &blockOf,
+                                const Each &each) {
   constexpr int64_t kNeighbours = L * V, kPack = V < N ? V : N;
   constexpr int64_t kTogether = L > 1 && kNeighbours < 64 ? 64 / kNeighbours : 1;
   const uint64_t key = streamKey(stream);
@@ -26,8 +28,8 @@ __device__ inline void forWords(const RandomStream &stream, uint64_t row, const 
       if (first >= N)
         continue;
       const PhiloxBlock block =
-          philox4x32({{static_cast<uint32_t>(first / 64 * 16 + first % 16), stream.op,
-                       static_cast<uint32_t>(row), static_cast<uint32_t>(row >> 32)}},
+          philox4x32({{blockOf(static_cast<uint64_t>(first)), stream.op, static_cast<uint32_t>(row),
+                       static_cast<uint32_t>(row >> 32)}},
                      static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
 #pragma unroll
       for (int64_t next = 0; next < kTogether; ++next) {
@@ -48,18 +50,30 @@ __device__ inline void forWords(const RandomStream &stream, uint64_t row, const 
 /// The words of the elements [0, N) of a row, as philoxWord.
 template <int64_t N, int64_t L, int64_t V, class Out>
 __device__ inline void fillBits(const RandomStream &stream, uint64_t row, Out &&out) {
-  detail::forWords<N, L, V>(stream, row, [&](int64_t slot, int64_t element, uint32_t word) {
+  auto put = [&](int64_t slot, int64_t element, uint32_t word) {
     elementOf(out, slot, element) = word;
-  });
+  };
+  detail::forWords<N, L, V>(stream, row, [](uint64_t e) { return blockOfWord(e); }, put);
+  meetAfterWriting<L, Out>();
+}
+
+/// The 16 random bits of the elements [0, N) of a row, as philoxHalf.
+template <int64_t N, int64_t L, int64_t V, class Out>
+__device__ inline void fillHalves(const RandomStream &stream, uint64_t row, Out &&out) {
+  auto put = [&](int64_t slot, int64_t element, uint32_t word) {
+    elementOf(out, slot, element) = static_cast<uint16_t>(word >> element % 2 * 16);
+  };
+  detail::forWords<N, L, V>(stream, row, [](uint64_t e) { return blockOfHalf(e); }, put);
   meetAfterWriting<L, Out>();
 }
 
 /// Uniform numbers in [0, 1) of the elements [0, N) of a row, from their words.
 template <int64_t N, int64_t L, int64_t V, class Out>
 __device__ inline void fillUniform(const RandomStream &stream, uint64_t row, Out &&out) {
-  detail::forWords<N, L, V>(stream, row, [&](int64_t slot, int64_t element, uint32_t word) {
+  auto put = [&](int64_t slot, int64_t element, uint32_t word) {
     elementOf(out, slot, element) = uniformFromBits(word);
-  });
+  };
+  detail::forWords<N, L, V>(stream, row, [](uint64_t e) { return blockOfWord(e); }, put);
   meetAfterWriting<L, Out>();
 }
 

@@ -11,6 +11,13 @@
 //
 // so 64 consecutive elements are the four words of 16 consecutive counters,
 // and a vector of consecutive elements takes one word of consecutive counters.
+// Where 16 bits are enough, a counter is enough for 8 elements:
+//
+//   element e of a row is half e % 2 (0: the low one) of word (e / 16) % 4 of
+//   block (e / 64) * 8 + e % 16 / 2
+//
+// so that 16 consecutive elements are one word of 8 consecutive counters as it
+// lies in memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,16 +76,36 @@ GENREC_HOST_DEVICE uint64_t streamKey(const RandomStream &stream) {
   return splitmix64(stream.seed + 0x9E3779B97F4A7C15ull * stream.step);
 }
 
+/// The block of an element's word.
+GENREC_HOST_DEVICE uint32_t blockOfWord(uint64_t element) {
+  return static_cast<uint32_t>(element / 64 * 16 + element % 16);
+}
+
 /// The random word of one element of a row; `element` below 2^34.
 GENREC_HOST_DEVICE uint32_t philoxWord(const RandomStream &stream, uint64_t row,
                                        uint64_t element) {
   uint64_t key = streamKey(stream);
-  uint32_t block = static_cast<uint32_t>(element / 64 * 16 + element % 16);
   PhiloxBlock out = philox4x32(
-      {{block, stream.op, static_cast<uint32_t>(row),
+      {{blockOfWord(element), stream.op, static_cast<uint32_t>(row),
         static_cast<uint32_t>(row >> 32)}},
       static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
   return out.word[element / 16 % 4];
+}
+
+/// The block of an element's half.
+GENREC_HOST_DEVICE uint32_t blockOfHalf(uint64_t element) {
+  return static_cast<uint32_t>(element / 64 * 8 + element % 16 / 2);
+}
+
+/// The 16 random bits of one element of a row; `element` below 2^34.
+GENREC_HOST_DEVICE uint16_t philoxHalf(const RandomStream &stream, uint64_t row,
+                                       uint64_t element) {
+  uint64_t key = streamKey(stream);
+  PhiloxBlock out = philox4x32(
+      {{blockOfHalf(element), stream.op, static_cast<uint32_t>(row),
+        static_cast<uint32_t>(row >> 32)}},
+      static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
+  return static_cast<uint16_t>(out.word[element / 16 % 4] >> element % 2 * 16);
 }
 
 /// A float in [0, 1): the top 24 bits times 2^-24, exact.

@@ -42,14 +42,21 @@ GENREC_HOST_DEVICE Bf16 nearestBf16(float x) {
   return {static_cast<uint16_t>((isNaN ? bits | 0x400000 : rounded) >> 16)};
 }
 
-/// x rounded stochastically, by `draw` in [0, 1), of which 16 bits are taken: the magnitude grows
-/// where they and the bits that go add up to 2^16. Infinities and NaN stay.
-GENREC_HOST_DEVICE float roundedBy(float x, float draw) {
+/// A float that is a bfloat16.
+GENREC_HOST_DEVICE Bf16 narrowed(float x) {
   uint32_t bits;
   __builtin_memcpy(&bits, &x, 4);
-  const uint32_t added = static_cast<uint32_t>(static_cast<int32_t>(draw * 65536.0F));
+  return {static_cast<uint16_t>(bits >> 16)};
+}
+
+/// x rounded stochastically, by 16 random bits: the magnitude grows where they and the bits that go
+/// add up to 2^16. The result is a bfloat16. Infinities stay; a NaN stays one.
+GENREC_HOST_DEVICE float roundedBy(float x, uint16_t random) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
   const bool isFinite = (bits & 0x7F800000) != 0x7F800000;
-  bits = isFinite ? (bits + added) & 0xFFFF0000 : bits;
+  bits = isFinite ? bits + random : x != x ? bits | 0x400000 : bits;
+  bits &= 0xFFFF0000;
   float value;
   __builtin_memcpy(&value, &bits, 4);
   return value;
