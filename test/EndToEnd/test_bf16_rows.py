@@ -21,15 +21,15 @@ NEAR = Tolerance(relative=1e-2, absolute=1e-3)
 STEPS = """
 genrec.model @steps {{
   genrec.domain @user
-  genrec.table @t dim 64 {{element = #genrec<row_element bf16>, rounding = #genrec<row_rounding {rounding}>,
+  genrec.table @t dim {dim} {{element = #genrec<row_element bf16>, rounding = #genrec<row_rounding {rounding}>,
     init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {{lr = 0.00048828125}}>}}
   genrec.program @main {{
     %user = genrec.batch : !genrec.domain<@user>
     %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
     %x = genrec.lookup %i in @t
-        : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x64xf32, #genrec.rows<@user>>
+        : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x{dim}xf32, #genrec.rows<@user>>
     %sum = genrec.row_reduce sum %x
-        : (tensor<?x64xf32, #genrec.rows<@user>>) -> tensor<?xf32, #genrec.rows<@user>>
+        : (tensor<?x{dim}xf32, #genrec.rows<@user>>) -> tensor<?xf32, #genrec.rows<@user>>
     genrec.loss "sum" %sum : tensor<?xf32, #genrec.rows<@user>>
   }}
 }}
@@ -117,9 +117,28 @@ def test_ranks_change_no_bit(binary: Path, data: Path, tmp_path: Path) -> None:
     assert train(binary, data, tmp_path / "replicas", 40, *replicas, ranks=2, threads=1) == whole
 
 
-@pytest.mark.skipif(
+emulated = pytest.mark.skipif(
     not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists(), reason="this build runs no kernels on the host"
 )
+
+
+@emulated
+@pytest.mark.parametrize("dim", [1, 16, 64, 130, 200])
+def test_rows_of_any_width_have_the_same_bits(tmp_path: Path, dim: int) -> None:
+    """Instruction sets and lanes of a device draw the same random bits, in groups of 64 columns and beyond."""
+    model, rows = tmp_path / "steps.mlir", tmp_path / "rows.parquet"
+    model.write_text(STEPS.format(rounding="stochastic", dim=dim))
+    pq.write_table(pa.table({"i": pa.array([3, 5, 3, 7] * 4 * 20, pa.int64())}), rows)
+    files = []
+    for number, flags in enumerate((["--march=native"], ["--march=x86-64-v3"], ["--target=cuda-emulated"])):
+        call(tool("genrec-compile"), model, *flags, "-o", tmp_path / f"model{number}")
+        files.append(train(tmp_path / f"model{number}", rows, tmp_path / f"run{number}", 20, threads=1))
+    assert files[1] == files[0] and files[2] == files[0]
+    values = read_tensors(files[0])["t.values"]
+    assert len(set(values.ravel().tolist())) > 1
+
+
+@emulated
 def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Emulated: on the device and in the host's memory behind a cache. Several portions are refused."""
     model = tmp_path / "model"
@@ -137,7 +156,7 @@ def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, mo
 def train_steps(rounding: str, folder: Path, *more: str | Path) -> np.ndarray:
     """The row of id 3 after 128 steps of an eighth of a unit in the last place of what is just below 1."""
     model, binary, rows = folder / "steps.mlir", folder / "steps", folder / "rows.parquet"
-    model.write_text(STEPS.format(rounding=rounding))
+    model.write_text(STEPS.format(rounding=rounding, dim=64))
     call(tool("genrec-compile"), model, "-o", binary)
     pq.write_table(pa.table({"i": pa.array([3] * 16 * 128, pa.int64())}), rows)
     return read_tensors(train(binary, rows, folder / "checkpoint", 128, *more))["t.values"][0]

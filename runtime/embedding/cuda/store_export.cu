@@ -53,11 +53,11 @@ __global__ void __launch_bounds__(kStoreThreads)
 }
 
 /// The identity of the row at an address: of its table's name and its id, as StoreConfig has it.
-/// Places: the number of chunks, then where they begin, sorted.
+/// Places: the number of chunks, then where they begin, sorted. The number of rows is not asked:
+/// lookups of the next step, on a stream of their own, may be adding to it.
 __global__ void __launch_bounds__(kStoreThreads)
     identifyRows(const ChunkPlace *places, RowAddresses addresses, StoreDraws draws,
-                 const StoreCounters *counters, float *const *rows, int64_t count,
-                 const int64_t *counted, uint64_t *identities) {
+                 float *const *rows, int64_t count, const int64_t *counted, uint64_t *identities) {
   if (counted && *counted < count)
     count = *counted;
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kStoreThreads)
     const ChunkPlace chunk = places[low];
     const int64_t inChunk = (rows[i] - chunk.begin) / addresses.stride;
     const int64_t number = (chunk.number << addresses.chunkShift) + inChunk;
-    if (inChunk >= addresses.chunkRows() || number >= counters->rows)
+    if (inChunk >= addresses.chunkRows())
       continue;
     const int64_t key = *addresses.id(static_cast<uint32_t>(number));
     identities[i] =
@@ -91,7 +91,7 @@ void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t
     return;
   const StoreDraws from{draws.data(), config.keyBits, !config.members.empty()};
   GENREC_CUDA_LAUNCH(streamOf(on), shapeOf(count, 1), identifyRows, placesOnDevice.data(),
-                     addresses, from, counters.data(), rows, count, counted, identities);
+                     addresses, from, rows, count, counted, identities);
 }
 
 void EmbeddingStore::flagInUse(int64_t member, int64_t numbers, uint8_t *inUse,
