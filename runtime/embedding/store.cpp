@@ -414,8 +414,8 @@ float *EmbeddingStore::findOrAdmitOne(int64_t id, int64_t step) {
 
 /// The numbers of the rows at some addresses, -1 where there is none.
 void EmbeddingStore::numberRows(float *const *rows, int64_t count, int64_t *numbers) const {
-  // Addresses come in no order: a branch of a search would be predicted wrongly half of the time.
-  // So all searches for the last chunk that does not begin behind its address go in step.
+  // The last chunk that does not begin behind an address. Addresses come in no order: branches of a
+  // search would be predicted wrongly half of the time, so all searches go in step, without any.
   const std::pair<const float *, int64_t> *sorted = chunksByAddress.data();
   std::fill_n(numbers, count, 0);
   for (size_t left = chunksByAddress.size(); left > 1; left -= left / 2)
@@ -425,13 +425,11 @@ void EmbeddingStore::numberRows(float *const *rows, int64_t count, int64_t *numb
     }
   for (int64_t i = 0; i < count; ++i) {
     const auto [begin, chunk] = sorted[numbers[i]];
-    // Rows are whole strides apart, so the quotient is exact; a division takes several times as
-    // long.
-    const auto inChunk =
-        static_cast<int64_t>(static_cast<double>(rows[i] - begin) * strideInverse + 0.5);
-    const int64_t number = (chunk << chunkShift) + inChunk;
+    // Exact, as rows are whole strides apart; a division takes several times as long.
+    const auto strides = static_cast<double>(rows[i] - begin) * strideInverse;
+    const auto inChunk = static_cast<int64_t>(strides + 0.5), first = chunk << chunkShift;
     const bool isInChunk = std::less_equal<>()(begin, rows[i]) && inChunk <= chunkMask;
-    numbers[i] = isInChunk && number < rowCount ? number : -1;
+    numbers[i] = isInChunk && first + inChunk < rowCount ? first + inChunk : -1;
   }
 }
 
@@ -439,8 +437,7 @@ void EmbeddingStore::numberRows(float *const *rows, int64_t count, int64_t *numb
 int64_t EmbeddingStore::numberOf(int64_t id) const {
   float *row = lookup(id, hash(id));
   int64_t number = -1;
-  if (row)
-    numberRows(&row, 1, &number);
+  numberRows(&row, row ? 1 : 0, &number);
   return number;
 }
 
@@ -460,10 +457,9 @@ void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t
         start(begin, numbers[0]);
         for (int64_t first = begin, turn = 0; first < end; first += kBlock, turn ^= 1) {
           start(first + kBlock, numbers[turn ^ 1]);
-          for (int64_t i = 0; i < sizeAt(first); ++i) {
-            const int64_t number = numbers[turn][i];
-            identities[first + i] = number < 0 ? 0 : config.identityOf(id(number));
-          }
+          for (int64_t i = 0; i < sizeAt(first); ++i)
+            identities[first + i] =
+                numbers[turn][i] < 0 ? 0 : config.identityOf(id(numbers[turn][i]));
         }
       });
 }
