@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
+import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,7 @@ MOST = 10  # kernels that are looked at closely
 TIME = "gpu__time_duration.sum"
 STEPS, LAUNCHES = 4, 4000  # of a run whose kernels are timed
 OPS_SECONDS, TIMES_SECONDS, EVERYTHING_SECONDS = 30, 70, 25
-MOST_LINES = 200  # of a profile
+MOST_BYTES = 1 << 20  # of a profile that is kept
 # ncu must not set clocks: figures are those of the card as it runs.
 NCU = ["ncu", "--target-processes", "all", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
 
@@ -101,12 +103,15 @@ class Profile:
         """Prints the times of a step's ops: what there is where ncu is not, or may not read counters."""
 
         def measure(part: Part, job: Job) -> list[str]:
-            outcome = part.call([*run.command, "--profile"], job.seconds, LD_LIBRARY_PATH=run.libraries(part))
-            lines = [line.rstrip() for line in outcome.output.splitlines() if line.strip()]
-            job.details["profile"] = lines[:MOST_LINES]
-            for line in lines[:MOST]:
-                part.say(f"  {line[:120]}")
-            return [outcome.failure] if outcome.failure else []
+            with tempfile.TemporaryDirectory(prefix="genrec-profile-") as folder:
+                command = [*run.command, "--profile", folder]
+                outcome = part.call(command, job.seconds, LD_LIBRARY_PATH=run.libraries(part))
+                file = Path(folder, "profile.json")
+                if file.exists() and file.stat().st_size < MOST_BYTES:
+                    job.details["profile"] = json.loads(file.read_text())
+            if outcome.failure:
+                return [outcome.failure]
+            return [] if "profile" in job.details else ["it wrote no profile.json, or one that is too large to keep"]
 
         return measure
 
