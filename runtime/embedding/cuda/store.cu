@@ -219,6 +219,9 @@ void EmbeddingStore::noteChunk(cudaStream_t stream) {
       [](const ChunkPlace &a, const ChunkPlace &b) { return std::less<>()(a.begin, b.begin); });
   chunkPlaces.insert(at, last);
   ++chunkPlaces.front().number;
+  // A step that runs may search the list. Growing is rare, and captured steps have this address.
+  if (chunkPlaces.front().number > 1)
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   GENREC_CUDA_CHECK(cudaMemcpyAsync(placesOnDevice.ensure(kMostChunks + 1, stream),
                                     chunkPlaces.data(), chunkPlaces.size() * sizeof(ChunkPlace),
                                     cudaMemcpyHostToDevice, stream));
