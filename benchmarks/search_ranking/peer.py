@@ -46,6 +46,12 @@ def size_of(column: dict) -> int:
     return {"value": len(column["edges"]) + 1, "time": len(HOURS) + 1, "level": CROSSED}[content]
 
 
+def adagrad(tables: nn.Module) -> torch.optim.Optimizer:
+    """The optimizer of tables, which counts its steps on the host: it would wait for each count on a device."""
+    with torch.device("cpu"):
+        return torch.optim.Adagrad(tables.parameters(), lr=0.02)
+
+
 class Modules(nn.Module):
     """An nn.Embedding per table."""
 
@@ -54,7 +60,7 @@ class Modules(nn.Module):
         self.tables = nn.ModuleDict({n: nn.Embedding(rows, dim, sparse=True) for n, (rows, dim) in sizes.items()})
         for table in self.tables.values():
             nn.init.uniform_(table.weight, -0.05, 0.05)
-        self.optimizer = torch.optim.Adagrad(self.parameters(), lr=0.02)
+        self.optimizer = adagrad(self)
 
     def look_up(self, ids: dict[str, dict[str, torch.Tensor]]) -> dict[str, dict[str, torch.Tensor]]:
         """Rows by owner and table."""
@@ -81,14 +87,14 @@ class Widths(nn.Module):
         self.tables = nn.ModuleDict({str(d): nn.Embedding(count, d, sparse=True) for d, count in rows.items()})
         for table in self.tables.values():
             nn.init.uniform_(table.weight, -0.05, 0.05)
-        self.optimizer = torch.optim.Adagrad(self.parameters(), lr=0.02)
+        self.optimizer = adagrad(self)
 
     def shift(self, dim: int, counts: list[int], parts: list[tuple[str, str, torch.Tensor]]) -> torch.Tensor:
         """Where the table of each id begins; of batches of equal counts it is computed once."""
         key = dim, *counts
         if key not in self.shifts:
             begins = torch.tensor([self.begins[name] for _, name, _ in parts])
-            self.shifts[key] = begins.repeat_interleave(torch.tensor(counts))
+            self.shifts[key] = begins.repeat_interleave(torch.tensor(counts)).to(parts[0][2].device)
         return self.shifts[key]
 
     def look_up(self, ids: dict[str, dict[str, torch.Tensor]]) -> dict[str, dict[str, torch.Tensor]]:
@@ -146,7 +152,7 @@ class Batched(nn.Module):
 
     def _rows(self, group: str, ids: list[torch.Tensor]) -> list[torch.Tensor]:
         count = sum(len(x) for x in ids)
-        rows = self.batched[group](torch.cat(ids), torch.arange(count + 1))
+        rows = self.batched[group](torch.cat(ids), torch.arange(count + 1, device=ids[0].device))
         return list(rows.split(self.dims[group], dim=1))
 
     def look_up(self, ids: dict[str, dict[str, torch.Tensor]]) -> dict[str, dict[str, torch.Tensor]]:
@@ -158,7 +164,8 @@ class Batched(nn.Module):
             found[owner] = dict(zip(names, rows, strict=True))
         for name, (first, second) in {"item": ("impression", "clicks"), "query": ("request", "searches")}.items():
             both = [ids[first][name], ids[second][name]]
-            rows = self.batched[name](torch.cat(both), torch.arange(len(both[0]) + len(both[1]) + 1))
+            count = len(both[0]) + len(both[1])
+            rows = self.batched[name](torch.cat(both), torch.arange(count + 1, device=both[0].device))
             found[first][name], found[second][name] = rows.split([len(x) for x in both])
         return found
 

@@ -45,9 +45,8 @@ def module(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def time_steps(torch: Any, report: Report, what: str, step: Callable[[int], Any]) -> None:
+def time_steps(torch: Any, report: Report, what: str, step: Callable[[int], Any], on_device: bool) -> None:
     """The median time of step(0), step(1), …, each of which returns its loss, behind those that warm up."""
-    on_device = torch.get_default_device().type == "cuda"
 
     def mark() -> Any:
         if not on_device:
@@ -84,7 +83,7 @@ def measure(torch: Any, report: Report, what: str, model: Any, batches: list[Any
             optimizer.zero_grad()
         return loss.detach()
 
-    time_steps(torch, report, what, step)
+    time_steps(torch, report, what, step, torch.get_default_device().type == "cuda")
 
 
 def to_device(torch: Any, rows: Any) -> Any:
@@ -146,7 +145,8 @@ def news(torch: Any, report: Report, given: argparse.Namespace) -> None:
         made = [log.batch(slice(at, at + NEWS_BATCH)) for at in range(0, rows, NEWS_BATCH)]
     batches = [to_device(torch, one) for one in made]
     model = model.to(torch.get_default_device())
-    optimizer = torch.optim.Adagrad(list(model.weights.values()), lr=0.01)
+    with torch.device("cpu"):  # where it counts its steps: it would wait for a count on the device
+        optimizer = torch.optim.Adagrad(list(model.weights.values()), lr=0.01)
     measure(torch, report, "news_request_ranking", model, batches, [optimizer])
 
 
@@ -169,10 +169,10 @@ def hstu(torch: Any, report: Report, given: argparse.Namespace) -> None:
     options = argparse.Namespace(
         data=data, batch=MOVIELENS_BATCH, model="hstu", position_bias_only=True, compile=given.compile, seed=SEED
     )
-    with torch.device("cpu"):  # the code makes its parameters there, and batches are cut there
-        step = module("hstu_peer").make_steps(options, str(given.device), WARM + STEPS)
+    torch.set_default_device(None)  # which every call of torch would look up; and optimizers count steps on the host
+    step = module("hstu_peer").make_steps(options, given.device, WARM + STEPS)
     how = "torch.compile" if given.compile else "eager"
-    time_steps(torch, report, f"hstu_movielens, public code{operators}, {how}", step)
+    time_steps(torch, report, f"hstu_movielens, public code{operators}, {how}", step, given.device == "cuda")
 
 
 def search(torch: Any, report: Report, given: argparse.Namespace) -> None:
@@ -180,6 +180,7 @@ def search(torch: Any, report: Report, given: argparse.Namespace) -> None:
     data, source = arrays(given, "search_ranking"), module("search_peer")
     for tables, shown in {"fbgemm": "FBGEMM", "widths": "a table per width", "modules": "a table each"}.items():
         what = f"search_ranking, {shown}"
+        torch.set_default_device(given.device)
         try:
             peer = source.Peer(argparse.Namespace(data=data, batch=SEARCH_BATCH, prepared=False, tables=tables))
         except (ImportError, OSError) as error:
@@ -187,11 +188,12 @@ def search(torch: Any, report: Report, given: argparse.Namespace) -> None:
             continue
         cut = [peer.cut(number) for number in range(peer.requests // SEARCH_BATCH)]
         ready = [peer.inputs_of(*batch) for batch in cut]
+        torch.set_default_device(None)
         for name, step in (
             (f"{what}, transformed before", lambda n, p=peer, r=ready: p.step(r[n % len(r)])),
             (what, lambda n, p=peer, c=cut: p.step(p.inputs_of(*c[n % len(c)]))),
         ):
-            time_steps(torch, report, name, step)
+            time_steps(torch, report, name, step, given.device == "cuda")
 
 
 # The two that something is asked of come first.
