@@ -12,14 +12,8 @@ namespace genrec::rt {
 
 static std::vector<DeviceExchangedStore> describeStores(const ExchangedTables &tables) {
   std::vector<DeviceExchangedStore> stores;
-  for (const ExchangedStore &store : tables.stores) {
-    if (store.isBf16)
-      throw Error(
-          "tables whose values are bf16 run on one rank of a device, with one portion: their "
-          "rows are not exchanged there yet",
-          "train with one rank and without --portions, or on the host (--target=cpu)");
-    stores.push_back({store.dim, store.members, store.keyBits});
-  }
+  for (const ExchangedStore &store : tables.stores)
+    stores.push_back({store.dim, store.members, store.keyBits, store.isBf16});
   return stores;
 }
 
@@ -117,6 +111,8 @@ const genrec_collected_rows &DeviceRanks::collected(int32_t table) const {
 void DeviceRanks::describeCollected(int32_t table, genrec_domain *owned) {
   owned->count = -1;
   rows->describe(tables.storeOf[table], owned->device);
+  slots.front()->onDevice->identifyRows(table, collected(table).rows, countCollected(table),
+                                        owned->device);
 }
 
 void DeviceRanks::sumExactly(std::span<const genrec_domain *const> owned,

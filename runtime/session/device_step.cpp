@@ -291,18 +291,19 @@ void DeviceStep::uniqueRows(const DeviceGradients &gradients, genrec_domain *tou
   describeCounted(touched);
   device.uniqueRows(from, touched, rows, segments);
   if (!slot.rankStep) // else those that are collected are updated
-    identifyRows(gradients.table, rows, touched);
+    identifyRows(gradients.table, rows, touched->capacity, touched->device);
 }
 
-void DeviceStep::identifyRows(int32_t table, float *const *rows, genrec_domain *touched) {
+void DeviceStep::identifyRows(int32_t table, float *const *rows, int64_t capacity,
+                              genrec_domain *touched) {
   if (shared.model.tables[table].rounding != GENREC_ROW_STOCHASTIC)
     return;
   std::unique_ptr<DeviceMemory> &memory = identities[table];
   if (!memory)
     memory = std::make_unique<DeviceMemory>(device, "identities of rows");
-  const int64_t bytes = touched->capacity * static_cast<int64_t>(sizeof(uint64_t));
-  device.identifyRows(*shared.tables[table], rows, touched->capacity,
-                      reinterpret_cast<uint64_t *>(memory->ensure(bytes)), touched->device);
+  const int64_t bytes = std::max<int64_t>(capacity, 1) * static_cast<int64_t>(sizeof(uint64_t));
+  device.identifyRows(*shared.tables[table], rows, capacity,
+                      reinterpret_cast<uint64_t *>(memory->ensure(bytes)), touched);
 }
 
 void DeviceStep::distinctRows(const DeviceLookups &lookups, genrec_domain *distinct, float **rows,

@@ -71,6 +71,9 @@ public:
   }
   /// Finds rows of keys that ranks ask for, as a lookup of the step does.
   void findOwned(int32_t table, const int64_t *keys, int64_t count, float **rows);
+  /// Where steps draw random numbers for the rows of a table: at most `capacity` that are updated,
+  /// those of the device's `touched`.
+  void identifyRows(int32_t table, float *const *rows, int64_t capacity, genrec_domain *touched);
   /// Of a domain whose rows are counted late.
   void setCapacity(int32_t domain, int64_t rows) { batch.domains[domain].capacity = rows; }
 
@@ -110,8 +113,6 @@ private:
   void beginBesideDispatch();
   void endBesideDispatch();
   void findRows(int32_t table, const DeviceIds &ids, float **rows, genrec_row_note *beyond);
-  /// Where steps draw random numbers for the rows of a table.
-  void identifyRows(int32_t table, float *const *rows, genrec_domain *touched);
   void clearTemporaries();
   /// Whether the stages are ever captured.
   bool mayCapture();

@@ -138,19 +138,44 @@ def test_rows_of_any_width_have_the_same_bits(tmp_path: Path, dim: int) -> None:
     assert len(set(values.ravel().tolist())) > 1
 
 
-@emulated
-def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Emulated: on the device and in the host's memory behind a cache. Several portions are refused."""
-    model = tmp_path / "model"
+def compile_emulated(folder: Path) -> Path:
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    model = folder / "model"
     call(tool("genrec-compile"), MODEL, "--target=cuda-emulated", "-o", model)
+    return model
+
+
+def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Emulated: on the device and in the host's memory behind a cache."""
+    model = compile_emulated(tmp_path)
     whole = train(binary, data, tmp_path / "host", 20)
     for seed in ("1", "2"):
         monkeypatch.setenv("GENREC_SIMT_SEED", seed)
         assert train(model, data, tmp_path / f"device{seed}", 20, threads=1) == whole
     cached = ("--host-tables", "chance=8,odd=8,nearest=8")
     assert train(model, data, tmp_path / "cached", 20, *cached, threads=1) == whole
-    with pytest.raises(RuntimeError, match="values are bf16 run on one rank of a device, with one portion"):
-        train(model, data, tmp_path / "portions", 20, "--portions", "2", threads=1)
+
+
+@needs_mpi
+def test_ranks_with_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path) -> None:
+    """Those of the CPU's portions, on any number of ranks. A run goes on, on ranks of both kinds."""
+    model, portions = compile_emulated(tmp_path), ("--portions", "6")
+    whole = train(binary, data, tmp_path / "whole", 20, *portions)
+    for ranks, overlap in ((1, "none"), (2, "keys"), (3, "none")):
+        given = (*portions, "--overlap", overlap)
+        assert train(model, data, tmp_path / str(ranks), 20, *given, ranks=ranks, threads=1) == whole, ranks
+    for steps, ranks, of in ((7, 3, model), (13, 2, binary), (20, 2, model)):
+        resumed = train(of, data, tmp_path / "parts", steps, *portions, "--resume", ranks=ranks, threads=1)
+    assert resumed == whole
+
+
+@needs_mpi
+def test_values_of_devices_travel_as_they_are(binary: Path, data: Path, tmp_path: Path) -> None:
+    """Beside others that are rounded: the bits of the CPU's ranks."""
+    model, wire = compile_emulated(tmp_path), ("--row-wire", "bf16")
+    kept = [train(of, data, tmp_path / f"{of.name}.kept", 8, *wire, ranks=2, threads=1) for of in (binary, model)]
+    assert kept[0] == kept[1]
 
 
 def train_steps(rounding: str, folder: Path, *more: str | Path) -> np.ndarray:

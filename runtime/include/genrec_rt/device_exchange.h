@@ -17,6 +17,7 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/comm.h"
 #include "genrec_rt/exchange_counts.h"
+#include "genrec_rt/footprint.h"
 #include "genrec_rt/row_travel.h"
 
 #include <cstdint>
@@ -28,9 +29,14 @@ namespace genrec::rt {
 
 /// A store whose rows ranks own. A key is member << keyBits | id; with one member, the id itself.
 struct DeviceExchangedStore {
-  int64_t dim = 0;               ///< floats of a row's value
+  int64_t dim = 0;               ///< elements of a row's value, floats of its gradient
   std::vector<uint64_t> members; ///< hashTableName (owner.h) of each member's logical name
   int64_t keyBits = 63;
+  /// Values are bfloat16, as a store has them (TableStore): they travel as they are.
+  bool isBf16 = false;
+
+  /// Floats that a row's value takes.
+  int64_t valueFloats() const { return storeValueFloats(dim, isBf16); }
 };
 
 /// The keys of one lookup of one portion. rows[i] becomes the address of a copy of the row's value:

@@ -47,18 +47,31 @@ void RowExchange::begin() {
   nextPortion = portions.first;
 }
 
-RowExchange::MessageLayout RowExchange::layOut(const int64_t *rowCounts) const {
+RowExchange::MessageLayout RowExchange::layOutValues(const int64_t *rowCounts) const {
+  MessageLayout layout;
+  layout.begins.resize(stores.size());
+  for (bool isBf16 : {false, true})
+    for (int64_t store = 0; store < storeCount(); ++store)
+      if (stores[store].isBf16 == isBf16) {
+        layout.begins[store] = layout.floats();
+        (isBf16 ? layout.others : layout.values) +=
+            aligned(rowCounts[store] * stores[store].valueFloats());
+      }
+  return layout;
+}
+
+RowExchange::MessageLayout RowExchange::layOutSums(const int64_t *rowCounts) const {
   MessageLayout layout;
   for (int64_t store = 0; store < storeCount(); ++store) {
-    layout.begins.push_back(layout.valueFloats);
-    layout.valueFloats += aligned(rowCounts[store] * stores[store].dim);
+    layout.begins.push_back(layout.values);
+    layout.values += aligned(rowCounts[store] * stores[store].dim);
   }
-  int64_t flag = layout.valueFloats * static_cast<int64_t>(sizeof(float));
+  int64_t flag = layout.values * static_cast<int64_t>(sizeof(float));
   for (int64_t store = 0; store < storeCount(); ++store) {
     layout.flags.push_back(flag);
     flag += rowCounts[store];
   }
-  layout.floats = aligned((flag + 3) / static_cast<int64_t>(sizeof(float)));
+  layout.others = aligned((flag + 3) / static_cast<int64_t>(sizeof(float))) - layout.values;
   return layout;
 }
 
@@ -142,30 +155,39 @@ void RowExchange::countKeys(Communicator &on) {
 
 /// Where rows are: of this rank by owner, of others by store and who asks.
 void RowExchange::layOutMessages() {
-  asked.clear();
-  serving.clear();
+  for (auto *layouts : {&askedValues, &askedSums, &servedValues, &servedSums})
+    layouts->clear();
   valueBegins.assign(1, 0);
-  std::vector<int64_t> asks(stores.size()), begins, flags, dims;
+  sumBegins.assign(1, 0);
+  std::vector<int64_t> asks(stores.size()), values, rowFloats, begins, flags, dims;
   for (int32_t other = 0; other < ranks; ++other) {
     for (int64_t store = 0; store < storeCount(); ++store)
       asks[store] = positions[cell(other, store) + 1] - positions[cell(other, store)];
-    const MessageLayout &layout = asked.emplace_back(layOut(asks.data()));
-    serving.push_back(layOut(served.data() + cell(other, 0)));
-    const int64_t first = valueBegins.back();
+    const MessageLayout &ofValues = askedValues.emplace_back(layOutValues(asks.data())),
+                        &ofSums = askedSums.emplace_back(layOutSums(asks.data()));
+    servedValues.push_back(layOutValues(served.data() + cell(other, 0)));
+    servedSums.push_back(layOutSums(served.data() + cell(other, 0)));
+    const int64_t firstFlag = sumBegins.back() * static_cast<int64_t>(sizeof(float));
     for (int64_t store = 0; store < storeCount(); ++store) {
-      begins.push_back(first + layout.begins[store]);
-      flags.push_back(first * static_cast<int64_t>(sizeof(float)) + layout.flags[store]);
+      values.push_back(valueBegins.back() + ofValues.begins[store]);
+      begins.push_back(sumBegins.back() + ofSums.begins[store]);
+      flags.push_back(firstFlag + ofSums.flags[store]);
     }
-    valueBegins.push_back(first + layout.floats);
+    valueBegins.push_back(valueBegins.back() + ofValues.floats());
+    sumBegins.push_back(sumBegins.back() + ofSums.floats());
   }
-  for (const DeviceExchangedStore &store : stores)
+  for (const DeviceExchangedStore &store : stores) {
+    rowFloats.push_back(store.valueFloats());
     dims.push_back(store.dim);
+  }
   wanted.assign(1, 0);
   for (int64_t store = 0; store < storeCount(); ++store)
     for (int32_t other = 0; other < ranks; ++other)
       wanted.push_back(wanted.back() + served[cell(other, store)]);
   traffic.served += wanted.back();
   cells = {tables.add(positions, queue),
+           tables.add(values, queue),
+           tables.add(rowFloats, queue),
            tables.add(begins, queue),
            tables.add(flags, queue),
            tables.add(dims, queue),
@@ -218,7 +240,7 @@ void RowExchange::exchangeValues(Communicator &on) {
   std::vector<FloatPart> send(ranks), receive(ranks);
   int64_t floats = 0;
   for (int32_t other = 0; other < ranks; ++other)
-    floats += other == rank ? 0 : serving[other].valueFloats;
+    floats += other == rank ? 0 : servedValues[other].floats();
   float *message = sent.ensure(roomFor(floats), queue);
   if (floats > 0) // what aligns stores is sent, too
     GENREC_CUDA_CHECK(cudaMemsetAsync(message, 0, static_cast<size_t>(floats) * 4, queue));
@@ -227,13 +249,13 @@ void RowExchange::exchangeValues(Communicator &on) {
     float *to = isOwn ? values.data() + valueBegins[rank] : message;
     for (int64_t store = 0; store < storeCount(); ++store)
       gatherRows<float>(rows.data() + wanted[store * ranks + other], served[cell(other, store)],
-                        stores[store].dim, to + serving[other].begins[store], stores[store].dim,
-                        queue);
+                        stores[store].valueFloats(), to + servedValues[other].begins[store],
+                        stores[store].valueFloats(), queue);
     if (isOwn)
       continue;
-    send[other] = {message, serving[other].valueFloats};
-    receive[other] = {values.data() + valueBegins[other], asked[other].valueFloats};
-    message += serving[other].valueFloats;
+    send[other] = servedValues[other].part(message);
+    receive[other] = askedValues[other].part(values.data() + valueBegins[other]);
+    message += servedValues[other].floats();
   }
   if (ranks > 1)
     traffic.rowBytes += valueMessages.exchange(on, send, receive, queue);
@@ -267,7 +289,7 @@ void RowExchange::bring(Communicator &on, const FindRows &find) {
 
 /// Room for the sums of one node, all zero and without flags.
 float *RowExchange::takeNode() {
-  const int64_t floats = valueBegins.back() + 1;
+  const int64_t floats = sumBegins.back() + 1;
   if (!nodeMemory.empty() && nodeMemory.front().capacity() < floats) {
     for (DeviceArray<float> &memory : nodeMemory) // all are as large
       memory.release(queue);
@@ -288,8 +310,8 @@ void RowExchange::beginPortion() { current = takeNode(); }
 
 void RowExchange::contribute(int32_t store, const genrec_domain *touchedRows, int64_t capacity,
                              float *const *of, const float *sums) {
-  placeSums(cells, touchedRows, capacity, of, values.data(), sums, stores[store].dim, current,
-            queue);
+  placeSums(cells, store, touchedRows, capacity, of, values.data(), sums, stores[store].dim,
+            current, queue);
 }
 
 void RowExchange::endPortion() {
@@ -309,25 +331,22 @@ void RowExchange::exchangeNode(size_t number) {
   std::vector<FloatPart> send(ranks), receive(ranks);
   int64_t floats = 0;
   auto comesFrom = [&](int32_t other) { return other != rank && number < covers[other].size(); };
-  auto partOf = [](float *data, const MessageLayout &layout) {
-    return FloatPart{data, layout.valueFloats, layout.floats - layout.valueFloats};
-  };
   for (int32_t other = 0; other < ranks; ++other)
-    floats += comesFrom(other) ? serving[other].floats : 0;
+    floats += comesFrom(other) ? servedSums[other].floats() : 0;
   if (received.size() == number)
     received.emplace_back("exchange.received_sums");
   float *to = ranks > 1 ? received[number].ensure(roomFor(floats), queue) : nullptr;
   for (int32_t other = 0; other < ranks; ++other) {
     if (other != rank && number < nodes.size())
-      send[other] = partOf(nodes[number].sums + valueBegins[other], asked[other]);
+      send[other] = askedSums[other].part(nodes[number].sums + sumBegins[other]);
     if (comesFrom(other)) {
       leafMessages[other].push_back(to);
-      receive[other] = partOf(to, serving[other]);
-      to += serving[other].floats;
+      receive[other] = servedSums[other].part(to);
+      to += servedSums[other].floats();
     }
   }
   if (number < nodes.size())
-    leafMessages[rank].push_back(nodes[number].sums + valueBegins[rank]);
+    leafMessages[rank].push_back(nodes[number].sums + sumBegins[rank]);
   if (ranks > 1)
     traffic.gradientBytes += sumMessages.exchange(comm, send, receive, queue);
 }
@@ -337,17 +356,18 @@ OwnedRows RowExchange::describeOwned() {
   const int64_t room = wanted.back();
   std::vector<int64_t> storeFirsts, begins, flags, dims;
   std::vector<LeafNode> leaves;
-  std::vector<int64_t> sumBegins{0};
+  std::vector<int64_t> updateBegins{0};
   for (int64_t store = 0; store <= storeCount(); ++store)
     storeFirsts.push_back(wanted[store * ranks]);
   for (int64_t store = 0; store < storeCount(); ++store) {
     dims.push_back(stores[store].dim);
     const int64_t count = storeFirsts[store + 1] - storeFirsts[store];
-    sumBegins.push_back(sumBegins.back() + aligned(count * stores[store].dim));
+    updateBegins.push_back(updateBegins.back() + aligned(count * stores[store].dim));
   }
   for (int32_t other = 0; other < ranks; ++other) {
-    begins.insert(begins.end(), serving[other].begins.begin(), serving[other].begins.end());
-    flags.insert(flags.end(), serving[other].flags.begin(), serving[other].flags.end());
+    const MessageLayout &layout = servedSums[other];
+    begins.insert(begins.end(), layout.begins.begin(), layout.begins.end());
+    flags.insert(flags.end(), layout.flags.begin(), layout.flags.end());
     for (size_t node = 0; node < covers[other].size(); ++node)
       leaves.push_back({leafMessages[other][node], covers[other][node].first, other});
   }
@@ -356,7 +376,7 @@ OwnedRows RowExchange::describeOwned() {
   result.offsets = ownedFirsts.ensure(storeCount() + 1, queue);
   result.total = ownedTotal.ensure(1, queue);
   unique.run(wantedInOrder, room, tables.add(storeFirsts, queue), storeCount(), result, queue);
-  updateSums.ensure(roomFor(sumBegins.back()), queue);
+  updateSums.ensure(roomFor(updateBegins.back()), queue);
   OwnedRows owned;
   owned.distinct = {nullptr, ownedFirsts.data(), ownedTotal.data(), storeCount()};
   owned.numbers = ownedNumbers.data();
@@ -365,7 +385,7 @@ OwnedRows RowExchange::describeOwned() {
   owned.begins = tables.add(begins, queue);
   owned.flags = tables.add(flags, queue);
   owned.dims = tables.add(dims, queue);
-  owned.updates = tables.add(sumBegins, queue);
+  owned.updates = tables.add(updateBegins, queue);
   owned.leaves = tables.add(leaves, queue);
   owned.leafCount = static_cast<int32_t>(leaves.size());
   owned.places = places.ensure(roomFor(room) * ranks, queue);
@@ -374,7 +394,7 @@ OwnedRows RowExchange::describeOwned() {
   owned.widest = widest;
   owned.ranks = ranks;
   for (int64_t store = 0; store < storeCount(); ++store)
-    updates[store].sums = updateSums.data() + sumBegins[store];
+    updates[store].sums = updateSums.data() + updateBegins[store];
   return owned;
 }
 

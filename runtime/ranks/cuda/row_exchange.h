@@ -39,12 +39,16 @@ public:
   ExchangeCounts getTraffic() const override { return traffic; }
 
 private:
-  /// Where rows of stores and their flags are in a message.
+  /// Where rows of stores are in a message. Values of float are in front of those that are bf16
+  /// already, sums in front of flags.
   struct MessageLayout {
     std::vector<int64_t> begins; ///< by store: the float where its rows begin
-    std::vector<int64_t> flags;  ///< by store: the byte of its first flag
-    int64_t valueFloats = 0;     ///< without flags
-    int64_t floats = 0;
+    std::vector<int64_t> flags;  ///< by store: the byte of its first flag; of sums
+    int64_t values = 0;          ///< floats that may be rounded on their way
+    int64_t others = 0;          ///< floats behind them
+
+    int64_t floats() const { return values + others; }
+    FloatPart part(float *data) const { return {data, values, others}; }
   };
   struct Node : PortionNode {
     float *sums = nullptr;
@@ -52,7 +56,8 @@ private:
 
   int64_t storeCount() const { return static_cast<int64_t>(stores.size()); }
   int64_t cell(int32_t of, int64_t store) const { return of * storeCount() + store; }
-  MessageLayout layOut(const int64_t *counts) const;
+  MessageLayout layOutValues(const int64_t *counts) const;
+  MessageLayout layOutSums(const int64_t *counts) const;
   void numberKeys();
   void countKeys(Communicator &on);
   void layOutMessages();
@@ -82,8 +87,9 @@ private:
   std::vector<int64_t> storeEntries; ///< [stores + 1] where the entries of a store begin
   int64_t entries = 0;
   std::vector<int64_t> positions;   ///< [cells + 1] where each cell begins
-  std::vector<MessageLayout> asked; ///< by owner
+  std::vector<MessageLayout> askedValues, askedSums; ///< by owner
   std::vector<int64_t> valueBegins; ///< [ranks + 1] by owner: the float of `values`
+  std::vector<int64_t> sumBegins;   ///< [ranks + 1] by owner: the float of a node
   RowCells cells;
   DeviceArray<int64_t> keys{"exchange.keys"}, distinctKeys{"exchange.distinct"},
       distinctFirsts{"exchange.distinct_firsts"}, groupedKeys{"exchange.grouped"},
@@ -98,7 +104,7 @@ private:
   // What ranks ask this one for.
   std::vector<int64_t> served;        ///< [cells] by rank, then store: how many rows
   std::vector<int64_t> wanted;        ///< [cells + 1] by store, then rank: where a cell begins
-  std::vector<MessageLayout> serving; ///< by rank
+  std::vector<MessageLayout> servedValues, servedSums; ///< by rank
   DeviceArray<int64_t> receivedKeys{"exchange.received"}, wantedKeys{"exchange.wanted"};
   const int64_t *wantedInOrder = nullptr; ///< the keys that ranks ask for, by store, then rank
   DeviceArray<float *> rows{"exchange.rows"};

@@ -82,24 +82,36 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t cell = cellOf[number];
     rows[i] = cell == cells.cells
                   ? zeros
-                  : values + cells.begins[cell] +
-                        (positions[number] - cells.firsts[cell]) * cells.dims[cell % cells.stores];
+                  : values + cells.values[cell] +
+                        (positions[number] - cells.firsts[cell]) *
+                            cells.rowFloats[cell % cells.stores];
   }
 }
 
+/// The cell of a store in which the value at float `at` is: its cells lie in the order of owners.
+__device__ int64_t cellOfValue(const RowCells &cells, int64_t store, int64_t at) {
+  int64_t low = 0, high = cells.cells / cells.stores; // the owner is in [low, high)
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (cells.values[middle * cells.stores + store] <= at ? low : high) = middle;
+  }
+  return low * cells.stores + store;
+}
+
 __global__ void __launch_bounds__(kThreads)
-    placeKernel(RowCells cells, const genrec_domain *touched, float *const *rows,
+    placeKernel(RowCells cells, int64_t store, const genrec_domain *touched, float *const *rows,
                 const float *values, const float *sums, int64_t dim, int shift, float *node) {
   const int64_t lanes = int64_t(1) << shift, lane = threadInGrid() & (lanes - 1);
-  const int64_t count = touched->count;
+  const int64_t count = touched->count, rowFloats = cells.rowFloats[store];
   for (int64_t i = threadInGrid() >> shift; i < count; i += threadsInGrid() >> shift) {
-    const int64_t at = rows[i] - values;
+    const int64_t at = rows[i] - values, cell = cellOfValue(cells, store, at);
+    const int64_t row = (at - cells.values[cell]) / rowFloats;
+    float *to = node + cells.begins[cell] + row * dim;
     for (int64_t c = lane; c < dim; c += lanes)
-      node[at + c] = sums[i * dim + c];
+      to[c] = sums[i * dim + c];
     if (lane != 0)
       continue;
-    const int64_t cell = lastAtMost(cells.begins, cells.cells, at);
-    reinterpret_cast<uint8_t *>(node)[cells.flags[cell] + (at - cells.begins[cell]) / dim] = 1;
+    reinterpret_cast<uint8_t *>(node)[cells.flags[cell] + row] = 1;
   }
 }
 
@@ -275,13 +287,13 @@ void giveAddresses(const RowCells &cells, const uint32_t *numbers, int64_t count
                        count, cellOf, positions, values, zeros, rows);
 }
 
-void placeSums(const RowCells &cells, const genrec_domain *touched, int64_t capacity,
+void placeSums(const RowCells &cells, int64_t store, const genrec_domain *touched, int64_t capacity,
                float *const *rows, const float *values, const float *sums, int64_t dim, float *node,
                cudaStream_t stream) {
   const int shift = shiftOf(dim);
   if (capacity > 0)
-    GENREC_CUDA_LAUNCH(stream, shapeOfRows(capacity, shift), placeKernel, cells, touched, rows,
-                       values, sums, dim, shift, node);
+    GENREC_CUDA_LAUNCH(stream, shapeOfRows(capacity, shift), placeKernel, cells, store, touched,
+                       rows, values, sums, dim, shift, node);
 }
 
 void mergeSums(const RowCells &cells, float *left, const float *right, cudaStream_t stream) {

@@ -1,9 +1,8 @@
 //===- row_kernels.h - Kernels of a row exchange on a device ----*- C++ -*-===//
 //
 // A cell is what one rank asks another for of one store. Positions number the distinct keys of a
-// rank, cell by cell: by owner, then by store. Messages of values and of sums have the rows of
-// their cells at the same places; those of sums end with a byte per row that says whether it has
-// one.
+// rank, cell by cell: by owner, then by store. Messages of values have rows as stores have them;
+// those of sums have floats, and end with a byte per row that says whether it has one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +21,12 @@ constexpr int64_t kNoKey = INT64_MIN;
 
 /// Where the rows of cells are; arrays of the device.
 struct RowCells {
-  const int64_t *firsts = nullptr; ///< [cells + 1] the position of a cell's first row
-  const int64_t *begins = nullptr; ///< [cells] the float where that row begins, ascending
-  const int64_t *flags = nullptr;  ///< [cells] the byte that is its flag
-  const int64_t *dims = nullptr;   ///< [stores]
+  const int64_t *firsts = nullptr;    ///< [cells + 1] the position of a cell's first row
+  const int64_t *values = nullptr;    ///< [cells] the float where its value begins
+  const int64_t *rowFloats = nullptr; ///< [stores] of a value
+  const int64_t *begins = nullptr;    ///< [cells] the float where its sum begins
+  const int64_t *flags = nullptr;     ///< [cells] the byte that is its flag
+  const int64_t *dims = nullptr;      ///< [stores] floats of a sum
   int64_t cells = 0, stores = 0;   ///< cell c is of store c % stores
   int64_t rows = 0;
   int64_t widest = 0; ///< of `dims`
@@ -72,8 +73,8 @@ void giveAddresses(const RowCells &cells, const uint32_t *numbers, int64_t count
                    const uint32_t *cellOf, const uint32_t *positions, float *values, float *zeros,
                    float **rows, cudaStream_t stream);
 
-/// Copies the sums of touched rows, addresses in `values`, to their places in `node`.
-void placeSums(const RowCells &cells, const genrec_domain *touched, int64_t capacity,
+/// Copies the sums of touched rows of a store, addresses in `values`, to their places in `node`.
+void placeSums(const RowCells &cells, int64_t store, const genrec_domain *touched, int64_t capacity,
                float *const *rows, const float *values, const float *sums, int64_t dim, float *node,
                cudaStream_t stream);
 
@@ -94,7 +95,7 @@ struct OwnedRows {
   const uint32_t *numbers = nullptr; ///< by row that is asked for: its distinct key
   const int64_t *firsts = nullptr;   ///< [cells + 1]
   float *const *rows = nullptr;      ///< by row that is asked for: where the store has it
-  const int64_t *begins = nullptr;   ///< [ranks * stores] in the message of a rank, as in RowCells
+  const int64_t *begins = nullptr;   ///< [ranks * stores] of sums in the message of a rank
   const int64_t *flags = nullptr;    ///< likewise
   const int64_t *dims = nullptr;     ///< [stores]
   const int64_t *updates = nullptr;  ///< [stores] the float of `sums` where those of a store begin
