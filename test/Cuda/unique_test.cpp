@@ -154,8 +154,9 @@ TEST(BlockScan, MayBeCalledAgainAtOnce) {
 }
 
 TEST(StableOrder, IsThatOfTheLibrary) {
-  for (int64_t limit : {1, 7, 256, 257, 70000})
-    for (int64_t count : {0, 1, 33, 257, 2048, 2049, 4500}) {
+  // One, two and three passes; below, at and above a warp's part and a block.
+  for (int64_t limit : {1, 7, 256, 2048, 2049, 70000, 1 << 22, 1 << 23})
+    for (int64_t count : {0, 1, 33, 511, 513, 4096, 4097, 9000}) {
       Numbers keys(static_cast<size_t>(count)), expected(keys.size());
       std::mt19937 random(static_cast<uint32_t>(limit));
       for (uint32_t &key : keys)

@@ -14,17 +14,20 @@ namespace genrec::rt::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
-constexpr int kRounds = 8;
-constexpr int kPerBlock = kThreads * kRounds;
-constexpr int kDigits = 256;
+constexpr int kEach = 16; ///< items of a thread
+constexpr int kPerBlock = kThreads * kEach;
+/// The widest digit: two passes order up to 2^22 keys, and the counts of a block's warps fit into
+/// the 48 KiB that a kernel may have without asking.
+constexpr int kMostBits = 11, kMostDigits = 1 << kMostBits;
+static_assert(kPerBlock <= UINT16_MAX, "counts of a block are 16 bits wide");
 
 /// What a pass reads: the digit of the item at `at` of the order so far.
 struct Pass {
-  const uint32_t *keys;
+  const uint32_t *keys; ///< in the order so far
   const uint32_t *from; ///< null: the positions themselves
   int64_t count;
   const uint32_t *used; ///< null: count
-  int shift;
+  int shift, bits;
 
   __device__ int64_t present() const {
     return used ? min(count, static_cast<int64_t>(*used)) : count;
@@ -32,57 +35,89 @@ struct Pass {
   __device__ uint32_t position(int64_t at) const {
     return from ? from[at] : static_cast<uint32_t>(at);
   }
-  __device__ uint32_t digit(uint32_t position) const {
-    return keys[position] >> shift & (kDigits - 1);
+  __device__ int digits() const { return 1 << bits; }
+  __device__ int digit(uint32_t key) const {
+    return static_cast<int>(key >> shift) & (digits() - 1);
+  }
+  /// Items of a block belong to its warps in order: kEach times 32 to each.
+  __device__ static int64_t place(int round) {
+    return static_cast<int64_t>(blockIdx.x) * kPerBlock +
+           (warpOf() * kEach + round) * kWarp + laneOf();
+  }
+  /// This thread's keys, all of which are under way at once.
+  __device__ void load(int64_t present, uint32_t (&own)[kEach]) const {
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      own[round] = place(round) < present ? keys[place(round)] : 0;
   }
 };
 
 /// counts[digit][block]
 __global__ void __launch_bounds__(kThreads) countDigits(Pass pass, uint32_t *counts) {
-  __shared__ uint32_t mine[kDigits];
-  mine[threadIdx.x] = 0;
+  __shared__ uint32_t mine[kMostDigits];
+  const int64_t present = pass.present();
+  uint32_t keys[kEach];
+  pass.load(present, keys);
+  for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads)
+    mine[digit] = 0;
   __syncthreads();
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kPerBlock, present = pass.present();
-  for (int round = 0; round < kRounds; ++round) {
-    const int64_t at = first + round * kThreads + threadIdx.x;
-    if (at < present)
-      atomicAdd(mine + pass.digit(pass.position(at)), 1u);
-  }
+#pragma unroll
+  for (int round = 0; round < kEach; ++round)
+    if (Pass::place(round) < present)
+      atomicAdd(mine + pass.digit(keys[round]), 1u);
   __syncthreads();
-  counts[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x] = mine[threadIdx.x];
+  for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads)
+    counts[static_cast<int64_t>(digit) * gridDim.x + blockIdx.x] = mine[digit];
 }
 
-/// A block places its items 256 at a time, in order: behind equal digits of earlier blocks, rounds,
-/// warps, lanes.
-__global__ void __launch_bounds__(kThreads) place(Pass pass, const uint32_t *before, uint32_t *to) {
-  __shared__ uint32_t next[kDigits];
-  __shared__ uint32_t ofWarp[kWarps][kDigits];
-  next[threadIdx.x] = before[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x];
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kPerBlock, present = pass.present();
-  for (int round = 0; round < kRounds && first + round * kThreads < present; ++round) {
+/// A block places its items: behind equal digits of earlier blocks, warps, rounds, lanes. Warps
+/// count for themselves, and meet once to learn what those before them have.
+__global__ void __launch_bounds__(kThreads)
+    place(Pass pass, const uint32_t *before, uint32_t *to, uint32_t *toKeys) {
+  __shared__ uint32_t next[kMostDigits];
+  __shared__ uint16_t ofWarp[kWarps][kMostDigits];
+  const int64_t present = pass.present();
+  if (static_cast<int64_t>(blockIdx.x) * kPerBlock >= present)
+    return;
+  uint32_t keys[kEach], ranks[kEach];
+  pass.load(present, keys);
+  for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads)
     for (int warp = 0; warp < kWarps; ++warp)
-      ofWarp[warp][threadIdx.x] = 0;
-    __syncthreads();
-    const int64_t at = first + round * kThreads + threadIdx.x;
-    const bool isItem = at < present;
-    const uint32_t position = isItem ? pass.position(at) : 0;
-    const uint32_t digit = isItem ? pass.digit(position) : kDigits;
+      ofWarp[warp][digit] = 0;
+  __syncthreads();
+  uint16_t *own = ofWarp[warpOf()];
+#pragma unroll
+  for (int round = 0; round < kEach; ++round) {
+    const bool isItem = Pass::place(round) < present;
+    const int digit = isItem ? pass.digit(keys[round]) : kMostDigits;
     const uint32_t equal = __match_any_sync(kAllLanes, digit);
-    const uint32_t rank = static_cast<uint32_t>(__popc(equal & ((1u << laneOf()) - 1)));
-    if (isItem && rank == 0)
-      ofWarp[warpOf()][digit] = static_cast<uint32_t>(__popc(equal));
-    __syncthreads();
-    if (isItem) {
-      uint32_t target = next[digit] + rank;
-      for (int warp = 0; warp < warpOf(); ++warp)
-        target += ofWarp[warp][digit];
-      to[target] = position;
+    const uint32_t seen = isItem ? own[digit] : 0;
+    ranks[round] = seen + static_cast<uint32_t>(__popc(equal & ((1u << laneOf()) - 1)));
+    __syncwarp(); // all have read what this round adds to
+    if (isItem && ranks[round] == seen)
+      own[digit] = static_cast<uint16_t>(seen + static_cast<uint32_t>(__popc(equal)));
+    __syncwarp(); // the next round reads it
+  }
+  __syncthreads();
+  for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads) {
+    uint32_t sum = 0;
+    for (int warp = 0; warp < kWarps; ++warp) {
+      const uint32_t here = ofWarp[warp][digit];
+      ofWarp[warp][digit] = static_cast<uint16_t>(sum);
+      sum += here;
     }
-    __syncthreads();
-    uint32_t placed = 0;
-    for (int warp = 0; warp < kWarps; ++warp)
-      placed += ofWarp[warp][threadIdx.x];
-    next[threadIdx.x] += placed;
+    next[digit] = before[static_cast<int64_t>(digit) * gridDim.x + blockIdx.x];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int round = 0; round < kEach; ++round) {
+    if (Pass::place(round) >= present)
+      continue;
+    const int digit = pass.digit(keys[round]);
+    const uint32_t target = next[digit] + own[digit] + ranks[round];
+    to[target] = pass.position(Pass::place(round));
+    if (toKeys)
+      toKeys[target] = keys[round];
   }
 }
 
@@ -97,42 +132,72 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-int passesOf(int64_t keyLimit) {
-  return (std::bit_width(static_cast<uint64_t>(std::max<int64_t>(keyLimit - 1, 1))) + 7) / 8;
-}
+/// As few passes as the keys' bits need, of about as many bits each.
+struct Digits {
+  int passes, bits;
+
+  explicit Digits(int64_t keyLimit) {
+    const int all = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(keyLimit - 1, 1)));
+    passes = (all + kMostBits - 1) / kMostBits;
+    bits = (all + passes - 1) / passes;
+  }
+};
+
+/// What lies in the scratch of an order; a null pointer only counts.
+struct OrderScratch {
+  Word *states;     ///< of each pass's prefix sums
+  uint32_t *counts; ///< [digit][block]
+  uint32_t *places, *keys[2];
+  int64_t numbers, words, bytes = 0;
+
+  OrderScratch(int64_t count, const Digits &digits, void *memory)
+      : numbers(blocksFor(count, kPerBlock) << digits.bits), words(prefixSumWords(numbers)),
+        base(static_cast<char *>(memory)) {
+    states = take<Word>(digits.passes * words);
+    counts = take<uint32_t>(numbers);
+    places = take<uint32_t>(digits.passes > 1 ? count : 0);
+    for (int i = 0; i < 2; ++i)
+      keys[i] = take<uint32_t>(digits.passes > i + 1 ? count : 0);
+  }
+
+private:
+  template <class T> T *take(int64_t count) {
+    char *at = base ? base + bytes : nullptr;
+    bytes += count * static_cast<int64_t>(sizeof(T));
+    return reinterpret_cast<T *>(at);
+  }
+
+  char *base;
+};
 
 } // namespace
 
-/// Scratch: the states of each pass's prefix sums, counts of digits, and the order of every other
-/// pass.
 int64_t orderScratchBytes(int64_t count, int64_t keyLimit) {
-  const int64_t digits = blocksFor(count, kPerBlock) * kDigits;
-  const int passes = passesOf(keyLimit);
-  return passes * prefixSumWords(digits) * static_cast<int64_t>(sizeof(Word)) +
-         (digits + (passes > 1 ? count : 0)) * static_cast<int64_t>(sizeof(uint32_t));
+  return OrderScratch(count, Digits(keyLimit), nullptr).bytes;
 }
 
 void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
-                 void *scratch, cudaStream_t stream, const uint32_t *used) {
+                 void *memory, cudaStream_t stream, const uint32_t *used) {
   if (count == 0)
     return;
-  const int64_t blocks = blocksFor(count, kPerBlock), digits = blocks * kDigits,
-                words = prefixSumWords(digits);
-  const int passes = passesOf(keyLimit);
-  auto *states = static_cast<Word *>(scratch);
-  auto *counts = reinterpret_cast<uint32_t *>(states + passes * words), *spare = counts + digits;
+  const Digits digits(keyLimit);
+  const OrderScratch scratch(count, digits, memory);
   GENREC_CUDA_CHECK(
-      cudaMemsetAsync(states, 0, static_cast<size_t>(passes * words) * sizeof(Word), stream));
-  const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kThreads)};
-  const uint32_t *from = nullptr;
-  for (int pass = 0; pass < passes; ++pass) {
-    // The last pass writes `order`.
-    uint32_t *to = (passes - pass) % 2 ? order : spare;
-    const Pass now{keys, from, count, used, pass * 8};
-    GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, counts);
-    addBefore(counts, digits, states + pass * words, stream);
-    GENREC_CUDA_LAUNCH(stream, shape, place, now, counts, to);
-    from = to;
+      cudaMemsetAsync(scratch.states, 0,
+                      static_cast<size_t>(digits.passes * scratch.words) * sizeof(Word), stream));
+  const LaunchShape shape{dim3(static_cast<unsigned>(blocksFor(count, kPerBlock))),
+                          dim3(kThreads)};
+  Pass now{keys, nullptr, count, used, 0, digits.bits};
+  for (int pass = 0; pass < digits.passes; ++pass) {
+    // The last pass writes `order`, and no keys.
+    uint32_t *to = (digits.passes - pass) % 2 ? order : scratch.places;
+    uint32_t *toKeys = pass + 1 < digits.passes ? scratch.keys[pass % 2] : nullptr;
+    GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, scratch.counts);
+    addBefore(scratch.counts, scratch.numbers, scratch.states + pass * scratch.words, stream);
+    GENREC_CUDA_LAUNCH(stream, shape, place, now, scratch.counts, to, toKeys);
+    now.from = to;
+    now.keys = toKeys;
+    now.shift += digits.bits;
   }
 }
 

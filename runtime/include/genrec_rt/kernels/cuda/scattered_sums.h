@@ -6,8 +6,8 @@
 // pieces of pieces likewise (segment_sums.h). So a sum is a function of its row's terms alone, with
 // the bits of one chunk of the CPU where there are at most kMostSummed.
 //
-// Of n terms, for R rows of W floats, it reads and writes some n (12 p + 8) + 4 R W + 4 n W bytes,
-// p = ceil(log2(R + 1) / 8) passes of the order.
+// Of n terms, for R rows of W floats, it reads and writes some 20 n p + 4 R W + 4 n W bytes,
+// p = ceil(log2(R + 1) / 11) passes of the order.
 //
 //===----------------------------------------------------------------------===//
 
