@@ -139,13 +139,12 @@ def test_rows_of_any_width_have_the_same_bits(tmp_path: Path, dim: int) -> None:
 
 
 def compile_emulated(folder: Path) -> Path:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
     model = folder / "model"
     call(tool("genrec-compile"), MODEL, "--target=cuda-emulated", "-o", model)
     return model
 
 
+@emulated
 def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Emulated: on the device and in the host's memory behind a cache."""
     model = compile_emulated(tmp_path)
@@ -157,6 +156,7 @@ def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, mo
     assert train(model, data, tmp_path / "cached", 20, *cached, threads=1) == whole
 
 
+@emulated
 @needs_mpi
 def test_ranks_with_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path) -> None:
     """Those of the CPU's portions, on any number of ranks. A run goes on, on ranks of both kinds."""
@@ -170,6 +170,7 @@ def test_ranks_with_devices_have_the_same_bits(binary: Path, data: Path, tmp_pat
     assert resumed == whole
 
 
+@emulated
 @needs_mpi
 def test_values_of_devices_travel_as_they_are(binary: Path, data: Path, tmp_path: Path) -> None:
     """Beside others that are rounded: the bits of the CPU's ranks."""
