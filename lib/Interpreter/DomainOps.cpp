@@ -1,7 +1,7 @@
 //===- DomainOps.cpp - batches, features, moves between domains -----------===//
 
-#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -116,8 +116,8 @@ static Error evaluateFeature(Evaluator &e, FeatureOp op) {
   auto *integers = std::get_if<std::vector<int64_t>>(&column.values);
   auto *floats = std::get_if<std::vector<double>>(&column.values);
   auto *strings = std::get_if<std::vector<std::string>>(&column.values);
-  if (column.width != result.width || (result.isInteger() && !integers) || (result.isFloat() && !floats) ||
-      (result.isString() && !strings))
+  if (column.width != result.width || (result.isInteger() && !integers) ||
+      (result.isFloat() && !floats) || (result.isString() && !strings))
     return wrongType(op);
   for (int64_t row = 0; row < rows.count; ++row) {
     int64_t from = rows.sourceOf(row);
@@ -239,12 +239,17 @@ static Error evaluateFanout(Evaluator &e, FanoutOp op) {
   return Error::success();
 }
 
-/// Combines x, the next row of a list, with the result of the rows before it.
-template <class T> static T combine(PoolKind kind, T before, T x, bool isFirst) {
+static double rounded(const Evaluator &e, double sum) { return e.perturbed(sum); }
+static int64_t rounded(const Evaluator &, int64_t sum) { return sum; }
+
+/// Combines x, the next row of a list, with the result of the rows before it. A sum may be far
+/// smaller than its terms: each addition is rounded.
+template <class T>
+static T combine(const Evaluator &e, PoolKind kind, T before, T x, bool isFirst) {
   switch (kind) {
   case PoolKind::sum:
   case PoolKind::mean:
-    return before + x;
+    return isFirst ? before + x : rounded(e, before + x);
   case PoolKind::max:
     // NaN propagates.
     return isFirst || x > before || x != x ? x : before;
@@ -257,14 +262,14 @@ template <class T> static T combine(PoolKind kind, T before, T x, bool isFirst) 
 }
 
 template <class T>
-static void poolInto(PoolKind kind, const Tensor &x, const DomainRows &from, const DomainRows &to,
-                     Tensor &result) {
+static void poolInto(const Evaluator &e, PoolKind kind, const Tensor &x, const DomainRows &from,
+                     const DomainRows &to, Tensor &result) {
   std::vector<int64_t> lengths(to.count, 0);
   for (int64_t row = 0; row < from.count; ++row) {
     int64_t target = from.ancestorRow(row, to);
     for (int64_t column = 0; column < x.width; ++column) {
       T &place = result.as<T>()[target * x.width + column];
-      place = combine(kind, place, x.as<T>()[row * x.width + column], lengths[target] == 0);
+      place = combine(e, kind, place, x.as<T>()[row * x.width + column], lengths[target] == 0);
     }
     ++lengths[target];
   }
@@ -275,19 +280,19 @@ static void poolInto(PoolKind kind, const Tensor &x, const DomainRows &from, con
     });
 }
 
-Tensor interpreter::poolRows(PoolKind kind, const Tensor &x, const DomainRows &from,
-                             const DomainRows &to, Type resultType) {
+Tensor interpreter::poolRows(const Evaluator &e, PoolKind kind, const Tensor &x,
+                             const DomainRows &from, const DomainRows &to, Type resultType) {
   Tensor result = makeTensor(resultType, to.count);
   if (x.isFloat())
-    poolInto<double>(kind, x, from, to, result);
+    poolInto<double>(e, kind, x, from, to, result);
   else
-    poolInto<int64_t>(kind, x, from, to, result);
+    poolInto<int64_t>(e, kind, x, from, to, result);
   return result;
 }
 
 static Error evaluatePool(Evaluator &e, PoolOp op) {
   const DomainRows &from = e.rowsOf(op.getX().getType()), &to = e.rowsOf(op.getDomain());
-  e.set(op.getResult(), poolRows(op.getKind(), e.get(op.getX()), from, to, op.getType()));
+  e.set(op.getResult(), poolRows(e, op.getKind(), e.get(op.getX()), from, to, op.getType()));
   return Error::success();
 }
 

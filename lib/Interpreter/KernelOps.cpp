@@ -69,7 +69,7 @@ static void setResults(Evaluator &e, RowKernelOp op) {
     Tensor value = repeatRows(e.get(body.getTerminator()->getOperand(yielded++)), rows.count);
     if (roleOf(op, index) == ResultRole::pooled) {
       PoolKind kind = cast<PoolKindAttr>((*op.getPoolKinds())[pool++]).getValue();
-      value = poolRows(kind, value, rows, e.rowsOf(result.getType()), result.getType());
+      value = poolRows(e, kind, value, rows, e.rowsOf(result.getType()), result.getType());
     }
     e.set(result, std::move(value));
   }

@@ -282,8 +282,8 @@ void copyRow(const Tensor &x, int64_t from, Tensor &result, int64_t to);
 void copyColumns(const Tensor &x, int64_t from, Tensor &result, int64_t to, int64_t count);
 
 /// Pools the rows of `x` into the rows of an ancestor domain; an empty list gives 0.
-Tensor poolRows(PoolKind kind, const Tensor &x, const DomainRows &from, const DomainRows &to,
-                mlir::Type resultType);
+Tensor poolRows(const Evaluator &e, PoolKind kind, const Tensor &x, const DomainRows &from,
+                const DomainRows &to, mlir::Type resultType);
 
 /// `x`, where a shared tensor is broadcast to `rows` rows.
 Tensor repeatRows(const Tensor &x, int64_t rows);
