@@ -122,6 +122,12 @@ def main() -> int:
     after = rest.split(END, 1)[1]
     made = f"{before}{BEGIN}\n\n{table(newest(RESULTS))}\n\n{END}{after}"
     if args.check:
+        if made != text:
+            print(
+                f"[bench]   error: the table of {README.relative_to(ROOT)} is not what the results say; "
+                "run build/venv/bin/python benchmarks/common/table.py",
+                file=sys.stderr,
+            )
         return 0 if made == text else 1
     README.write_text(made)
     print(f"[bench]   wrote the table of {README.relative_to(ROOT)}")
