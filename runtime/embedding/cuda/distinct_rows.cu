@@ -33,10 +33,12 @@ __global__ void __launch_bounds__(kThreads)
     if (isTouched)
       gradient = part.gradients + (part.parents ? part.parents[i] : i) * part.stride;
     if (isTouched && !all) {
-      bool isNonzero = false;
-      for (int64_t c = laneOf(); c < dim; c += kWarp)
-        isNonzero = isNonzero || gradient[c] != 0;
-      isTouched = __ballot_sync(kAllLanes, isNonzero) != 0;
+      // Of most gradients the first 32 columns tell, and the rest need not be read here.
+      isTouched = false;
+      for (int64_t base = 0; base < dim && !isTouched; base += kWarp) {
+        const int64_t c = base + laneOf();
+        isTouched = __ballot_sync(kAllLanes, c < dim && gradient[c] != 0) != 0;
+      }
     }
     if (laneOf() != 0)
       continue;
