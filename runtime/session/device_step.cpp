@@ -12,7 +12,8 @@ namespace genrec::rt {
 
 DeviceStep::DeviceStep(StepSlot &slot, DeviceState &state)
     : slot(slot), shared(slot.state()), state(state), device(state.device()), batch(slot, state),
-      leaving(slot, state, batch), times(device), chosen(device, "lookup.chosen"),
+      leaving(slot, state, batch), times(device), end(device.makeMark()),
+      chosen(device, "lookup.chosen"),
       usesTemporary(shared.model.table_count), identities(shared.model.table_count) {}
 
 //===----------------------------------------------------------------------===//
@@ -174,10 +175,11 @@ void DeviceStep::launch(StepGraph &graph) {
   device.launch(*graph.graph);
 }
 
-void DeviceStep::fetchReports() {
+void DeviceStep::queueReports() {
   if (slot.profile)
     leaving.countRows();
   leaving.fetchNotes();
+  device.place(*end);
 }
 
 void DeviceStep::finish() {

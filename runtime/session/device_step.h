@@ -10,8 +10,9 @@
 //   stages    the others, in DeviceQueue::compute behind it: queued one call after another, or as
 //   one
 //             graph (device_graphs.h)
-//   finish    waits for the device, and only then hands over what was reported (device_reports.h).
-//             Errors are said as on the host, from the host's descriptors
+//   end       copies of what was reported are queued (device_reports.h). Once the host has waited for
+//             them, perhaps behind the next step's stages, they are handed over. Errors are said as
+//             on the host, from the host's descriptors
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,8 +54,10 @@ public:
   void runStages();
   /// The compute stage of one of several portions comes next; it and the update are not captured.
   void beginCompute();
-  /// Queues copies of what is reported.
-  void fetchReports();
+  /// Queues copies of what is reported: the end of what the step queues.
+  void queueReports();
+  /// Waits for that end.
+  void await() { device.await(*end); }
   /// The host has waited: losses, metrics, outputs and errors are in the slot and the session.
   void finish();
 
@@ -127,6 +130,7 @@ private:
   DeviceBatch batch;
   DeviceReports leaving;
   DeviceProfile times;
+  std::unique_ptr<DeviceMark> end; ///< of what the step has queued
   DeviceMemory chosen;
   std::vector<char> usesTemporary; ///< by table: ids had rows for this step only
   std::vector<std::unique_ptr<DeviceMemory>> identities; ///< by table: of rows that are updated

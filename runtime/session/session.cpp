@@ -180,8 +180,10 @@ int64_t Session::run(Mode mode, BatchSource &source,
     places.push_back({impl->slots[i].get(), &impl->batches[i]});
   Pipeline pipeline(program(mode), source, std::move(places), impl->portions(),
                     impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
+  if (impl->state.onDevice && !impl->state.ranks)
+    return impl->runQueued(mode, pipeline, onStep, looksAfter);
   if (impl->overlap == Overlap::none)
-    return impl->runInTurn(mode, pipeline, onStep, looksAfter);
+    return impl->runInTurn(mode, pipeline, onStep);
   return impl->state.onDevice ? impl->runAheadOnDevice(mode, pipeline, onStep)
                               : impl->runAhead(mode, pipeline, program(mode), onStep);
 }

@@ -36,7 +36,11 @@ struct Session::Impl {
   StepReport runStep(Mode mode, std::span<StepSlot *const> portions);
 
   /// Runs the steps of a pipeline one after another.
-  int64_t runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep, const LooksAfter &looks);
+  int64_t runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep);
+
+  /// The same on a device, of one portion on one rank: a step is queued behind the one before, and
+  /// only then the host waits for that one, so the device has always something to do.
+  int64_t runQueued(Mode mode, Pipeline &pipeline, const OnStep &onStep, const LooksAfter &looks);
 
   /// The same, each beside the dispatch of the next one (dispatch_ahead.h).
   int64_t runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
@@ -63,6 +67,7 @@ struct Session::Impl {
   uint64_t steps = 0;
   std::function<int64_t(uint64_t step)> clock; ///< see SessionOptions
   int64_t dispatchedAhead = 0;                 ///< steps, on a device
+  bool isNextQueued = false; ///< behind the step that is reported, on a device
 
 private:
   /// Runs `body`, which makes a round with other ranks in the step of `last`.
@@ -76,6 +81,8 @@ private:
   /// Runs the stages after copy; null: alone.
   void runStages(std::span<StepSlot *const> portions, RankStep *step);
   void runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step);
+  /// Of a model for a device, once all stages are queued: waits for them.
+  void endOnDevice(std::span<StepSlot *const> portions);
   /// Of a model for a device: the rest, once the compute stages of several portions are queued.
   void finishOnDevice(std::span<StepSlot *const> portions, RankStep &step, const OwnReport &own);
 
@@ -83,9 +90,13 @@ private:
   /// The time of the training step of `portions`, as far as this rank knows.
   std::optional<int64_t> ownSeconds(std::span<StepSlot *const> portions) const;
 
-  /// Whether, on a device, rows of the next step may come into tables before `step` is reported.
-  bool mayDispatchBeside(Mode mode, const StepSlot &step, const LooksAfter &looks) const;
-  /// A signal that comes once rows of the next step are in tables is that step's.
+  /// Copies the next batch to the device, if it has been read.
+  static void copyAhead(Pipeline &pipeline);
+  /// Of one portion on one rank: queues the stages of the next batch; null at the end.
+  StepSlot *queueNext(Pipeline &pipeline);
+  /// Whether the next step may be queued before `step` is reported.
+  bool mayQueueBehind(Mode mode, const StepSlot &step, const LooksAfter &looks) const;
+  /// A signal that comes once the next step is queued is that step's.
   int32_t signalAfter(Mode mode) const;
 
   /// Runs `body`; what it throws ends the other ranks too.

@@ -25,6 +25,29 @@ private:
   std::function<void()> &place;
 };
 
+/// Steps that a device has and the host has not waited for, two at most. What is left at the end,
+/// where a run stops or fails, is waited for: its memory is used again.
+class QueuedSteps {
+public:
+  explicit QueuedSteps(DeviceState &device) : device(device) {}
+  ~QueuedSteps() {
+    if (!empty())
+      device.finish();
+  }
+  QueuedSteps(const QueuedSteps &) = delete;
+  QueuedSteps &operator=(const QueuedSteps &) = delete;
+
+  bool empty() const { return !first; }
+  size_t size() const { return empty() ? 0 : second ? 2 : 1; }
+  void add(StepSlot *slot) { (first ? second : first) = slot; }
+  StepSlot *last() const { return second ? second : first; }
+  StepSlot *takeFirst() { return std::exchange(first, std::exchange(second, nullptr)); }
+
+private:
+  DeviceState &device;
+  StepSlot *first = nullptr, *second = nullptr;
+};
+
 } // namespace
 
 void Session::Impl::runStages(std::span<StepSlot *const> portions, RankStep *step) {
@@ -52,8 +75,17 @@ void Session::Impl::runAfterDispatch(std::span<StepSlot *const> portions, RankSt
   if (step)
     exchange(last, [&] { state.ranks->exchangeSums(*step, last.hasUpdate(), own); });
   last.runUpdate();
+  if (state.onDevice)
+    endOnDevice(portions);
   if (step && last.hasUpdate())
     exchange(last, [&] { step->shareParameters(); });
+}
+
+void Session::Impl::endOnDevice(std::span<StepSlot *const> portions) {
+  StepSlot::queueReports(portions);
+  if (state.whileDeviceWorks)
+    state.whileDeviceWorks();
+  StepSlot::finishOnDevice(portions);
 }
 
 void Session::Impl::finishOnDevice(std::span<StepSlot *const> portions, RankStep &step,
@@ -63,7 +95,7 @@ void Session::Impl::finishOnDevice(std::span<StepSlot *const> portions, RankStep
   last.runUpdate();
   if (last.hasUpdate())
     exchange(last, [&] { step.shareParameters(); });
-  StepSlot::finishOnDevice(portions);
+  endOnDevice(portions);
   exchange(last, [&] { step.report(own); });
 }
 
@@ -131,31 +163,25 @@ StepReport Session::Impl::finish(Mode mode, std::span<StepSlot *const> portions,
   return report;
 }
 
-bool Session::Impl::mayDispatchBeside(Mode mode, const StepSlot &step,
-                                      const LooksAfter &looks) const {
-  if (state.ranks)
-    return false; // every rank would have to be as far
+bool Session::Impl::mayQueueBehind(Mode mode, const StepSlot &step, const LooksAfter &looks) const {
+  if (state.profile)
+    return false; // which part of a step took how long
   if (mode != Mode::train)
-    return true; // none come
+    return true; // nothing changes
   return looks && !looks(step.step) && state.ruledStores.empty() && caughtSignal() == 0;
 }
 
 int32_t Session::Impl::signalAfter(Mode mode) const {
-  bool isAhead = false;
-  for (const auto &slot : slots)
-    isAhead = isAhead || slot->isDispatchedAhead();
-  return isAhead && mode == Mode::train ? 0 : caughtSignal();
+  return isNextQueued && mode == Mode::train ? 0 : caughtSignal();
 }
 
-int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep,
-                                 const LooksAfter &looks) {
-  DuringSteps during(state.whileDeviceWorks, [&] {
-    bool mayDispatch = mayDispatchBeside(mode, *running.back(), looks);
-    for (const Pipeline::Place &place : pipeline.peek()) {
-      place.slot->goAhead(mayDispatch);
-      dispatchedAhead += place.slot->isDispatchedAhead();
-    }
-  });
+void Session::Impl::copyAhead(Pipeline &pipeline) {
+  for (const Pipeline::Place &place : pipeline.peek())
+    place.slot->copyAhead();
+}
+
+int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
+  DuringSteps during(state.whileDeviceWorks, [&] { copyAhead(pipeline); });
   for (int64_t count = 1;; ++count) {
     int64_t waiting = state.profile ? profileClock() : 0;
     std::span<Pipeline::Place> taken = pipeline.take();
@@ -170,6 +196,61 @@ int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &on
     if (onStep && !onStep(report))
       return count;
     pipeline.release();
+  }
+}
+
+StepSlot *Session::Impl::queueNext(Pipeline &pipeline) {
+  const int64_t waiting = state.profile ? profileClock() : 0;
+  const std::span<Pipeline::Place> taken = pipeline.take();
+  if (taken.empty())
+    return nullptr;
+  StepSlot *slot = taken.front().slot;
+  if (state.profile)
+    slot->spans.add(Phase::wait, waiting, profileClock());
+  slot->copyAhead();
+  slot->runDispatch();
+  slot->runCompute();
+  StepSlot::queueReports({&slot, 1});
+  return slot;
+}
+
+int64_t Session::Impl::runQueued(Mode mode, Pipeline &pipeline, const OnStep &onStep,
+                                 const LooksAfter &looks) {
+  QueuedSteps queued(*state.onDevice);
+  int64_t count = 0;
+  auto endFirst = [&] {
+    StepSlot *slot = queued.takeFirst();
+    isNextQueued = !queued.empty();
+    beginOutputs();
+    StepSlot::finishOnDevice({&slot, 1});
+    ++count;
+    const StepReport report = finish(mode, {&slot, 1}, nullptr);
+    const bool goesOn = !onStep || onStep(report);
+    pipeline.release();
+    return goesOn;
+  };
+  for (;;) {
+    if (!queued.empty() && !mayQueueBehind(mode, *queued.last(), looks)) {
+      copyAhead(pipeline);
+      if (!endFirst())
+        return count;
+    }
+    StepSlot *next = nullptr;
+    try {
+      next = queueNext(pipeline);
+    } catch (const std::exception &) { // what came before it is told first
+      if (!queued.empty() && !endFirst())
+        return count;
+      throw;
+    }
+    if (next) {
+      dispatchedAhead += !queued.empty();
+      queued.add(next);
+    }
+    if (queued.empty())
+      return count;
+    if ((!next || queued.size() > 1) && !endFirst())
+      return count;
   }
 }
 

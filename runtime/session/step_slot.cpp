@@ -303,22 +303,20 @@ void StepSlot::placeUpdate() {
 }
 
 void StepSlot::runUpdate() {
-  if (onDevice && !rankStep) {
-    StepSlot *self = this;
-    return finishOnDevice({&self, 1});
-  }
+  if (onDevice && !rankStep) // is behind compute
+    return;
   if (shared.ranks && plan->program->update)
     placeUpdate();
   runStage(plan->program->update, Phase::update, shared.pool.get());
 }
 
-void StepSlot::finishOnDevice(std::span<StepSlot *const> portions) {
-  StepSlot &last = *portions.back();
-  if (last.shared.whileDeviceWorks)
-    last.shared.whileDeviceWorks();
+void StepSlot::queueReports(std::span<StepSlot *const> portions) {
   for (StepSlot *slot : portions)
-    slot->onDevice->fetchReports();
-  last.shared.device()->synchronize();
+    slot->onDevice->queueReports();
+}
+
+void StepSlot::finishOnDevice(std::span<StepSlot *const> portions) {
+  portions.back()->onDevice->await();
   for (StepSlot *slot : portions) {
     slot->onDevice->finish();
     slot->failure.raise();
@@ -341,20 +339,10 @@ void StepSlot::dispatchOnDevice(genrec_rt_pool *on) {
   });
 }
 
-void StepSlot::goAhead(bool mayDispatch) {
-  if (!onDevice || onDevice->isDispatched() || !onDevice->copyAhead(hostBatch()))
-    return;
-  // Memory that grows is ordered with the steps.
-  if (!mayDispatch || plan->own.layout.bytes > arena.bytes())
-    return;
-  try {
-    dispatchOnDevice(shared.pool.get());
-  } catch (const std::exception &) {
-    failure.clear(); // it is said where the step is run
-  }
+void StepSlot::copyAhead() {
+  if (onDevice && !onDevice->isDispatched())
+    onDevice->copyAhead(hostBatch());
 }
-
-bool StepSlot::isDispatchedAhead() const { return onDevice && onDevice->isDispatched(); }
 
 void StepSlot::runLateStages() {
   runStage(plan->program->compute, Phase::compute, shared.pool.get());

@@ -54,14 +54,13 @@ public:
   void runDispatch(genrec_rt_pool *pool);
   void runCompute();
   void runUpdate();
-  /// Of a model for a device, once the stages of all portions are queued: waits for them, then
-  /// reports. `runUpdate` does so itself where there is one portion.
+  /// Of a model for a device, once the stages of all portions are queued: queues what they report.
+  static void queueReports(std::span<StepSlot *const> portions);
+  /// Waits for that, and reports.
   static void finishOnDevice(std::span<StepSlot *const> portions);
-  /// Of a model for a device, while the step before runs: brings the prepared batch there, and runs
-  /// its dispatch stage where it may; as far as there is memory for it. `runDispatch` does the
-  /// rest.
-  void goAhead(bool mayDispatch);
-  bool isDispatchedAhead() const;
+  /// Of a model for a device, while the step before runs: brings the prepared batch there if there
+  /// is memory for it. `runDispatch` does it else.
+  void copyAhead();
   /// Of a model for a device: the stages behind dispatch.
   void runLateStages();
   /// Adds what addresses of the program's buffers follow from, beside capacities.
@@ -102,8 +101,8 @@ public:
   /// What the portions of this step have in common; null with one portion on one rank.
   RankStep *rankStep = nullptr;
 
-  /// Of a model for a device; null on the host. Then the copy stage runs with dispatch, and
-  /// runUpdate ends the step there, with or without an update.
+  /// Of a model for a device; null on the host. Then the copy stage runs with dispatch, and update
+  /// with compute where there is one portion.
   std::unique_ptr<DeviceStep> onDevice;
 
   /// Called while the step runs, when its loss turns out not to be finite: runs its stages once

@@ -147,11 +147,14 @@ void unwatch(WaitWatch &of) {
     watching = nullptr;
 }
 
-void waitForStream(cudaStream_t stream) {
+namespace {
+
+/// Counts a wait of the host, during which `query` says whether it is over.
+template <class Query> void watchWait(const Query &query) {
   waits.fetch_add(1, std::memory_order_relaxed);
   const auto begin = std::chrono::steady_clock::now();
   while (watching) {
-    const cudaError_t status = cudaStreamQuery(stream);
+    const cudaError_t status = query();
     if (status == cudaErrorNotReady) {
       watching->look(std::chrono::steady_clock::now() - begin);
       std::this_thread::yield();
@@ -160,7 +163,18 @@ void waitForStream(cudaStream_t stream) {
     GENREC_CUDA_CHECK(status);
     break;
   }
+}
+
+} // namespace
+
+void waitForStream(cudaStream_t stream) {
+  watchWait([stream] { return cudaStreamQuery(stream); });
   GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+void waitForEvent(cudaEvent_t event) {
+  watchWait([event] { return cudaEventQuery(event); });
+  GENREC_CUDA_CHECK(cudaEventSynchronize(event));
 }
 
 int64_t streamWaits() { return waits.load(std::memory_order_relaxed); }

@@ -147,6 +147,7 @@ public:
       GENREC_CUDA_CHECK(cudaMemsetAsync(memory, byte, static_cast<size_t>(bytes), queue));
   }
   void synchronize() override { waitForStream(queue); }
+  void await(DeviceMark &mark) override { waitForEvent(static_cast<CudaMark &>(mark).event); }
 
   void beginCapture() override {
     allocationsBefore = namedAllocations();

@@ -124,7 +124,7 @@ public:
   virtual void *streamOf(DeviceQueue queue) const = 0;
   /// What `queue` gets from here on waits for all that `before` has.
   virtual void follow(DeviceQueue queue, DeviceQueue before) = 0;
-  /// The host's side is pinned and stays as it is until `synchronize`.
+  /// The host's side is pinned and stays as it is until the host has waited.
   virtual void copyIn(void *to, const void *host, int64_t bytes) = 0;
   /// Beside what is queued, which does not use `to`; what the queue in use gets after `joinCopies`
   /// waits for it.
@@ -135,6 +135,8 @@ public:
   virtual void fill(void *memory, uint8_t byte, int64_t bytes) = 0;
   /// Waits for all that the queue in use has. Throws Error where a kernel failed.
   virtual void synchronize() = 0;
+  /// The same of what the mark's queue had when it was placed.
+  virtual void await(DeviceMark &mark) = 0;
 
   //===-- captured work ----------------------------------------------------===//
 
@@ -149,7 +151,7 @@ public:
   virtual int64_t memoryVersion() const = 0;
   virtual DeviceCounts counts() const = 0;
 
-  //===-- time --------------------------------------------------------------===//
+  //===-- moments -----------------------------------------------------------===//
 
   virtual std::unique_ptr<DeviceMark> makeMark() = 0;
   /// The mark is where the queue in use is now.

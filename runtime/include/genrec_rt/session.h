@@ -287,8 +287,8 @@ public:
   /// as single steps. `onStep` is called after each step on the calling thread and ends the run by
   /// returning false. Returns the number of steps. On several ranks `onStep` may read tables, but
   /// changes none: rows of the next step may be on their way.
-  /// On a device ids of the next step may be inserted before `onStep` is called, unless
-  /// `looksAfter(step)` says that it will look at tables then, or end the run; null: it always may.
+  /// On a device the next step may be under way before `onStep` is called, unless
+  /// `looksAfter(step)` says that it will look at values then, or end the run; null: it always may.
   int64_t run(Mode mode, BatchSource &source, const std::function<bool(const StepReport &)> &onStep,
               const std::function<bool(uint64_t)> &looksAfter = nullptr);
 

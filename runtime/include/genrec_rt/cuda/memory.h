@@ -41,9 +41,11 @@ inline std::atomic<int64_t> &memoryMoves() {
   return moves;
 }
 
-/// Waits for a stream. Every wait of the host while a model runs goes through here, and is counted.
+/// Waits for a stream, or for an event. Every wait of the host while a model runs goes through these,
+/// and is counted.
 void waitForStream(cudaStream_t stream);
-/// How often that was called in this process.
+void waitForEvent(cudaEvent_t event);
+/// How often they were called in this process.
 int64_t streamWaits();
 
 /// Who looks, while the host waits, whether what the device waits for will come: other ranks may be
