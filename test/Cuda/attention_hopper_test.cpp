@@ -41,6 +41,11 @@ TEST(AttentionHopper, WideHeadsTakeTwoLaunches) {
 TEST(AttentionHopper, StagesAreUsedAgain) {
   checkAttention<Config<kCausal + kBiases, ScoreKind::silu>, kHopper>(1, {420}, 9);
 }
+/// Sums are rescaled where a later tile has a greater score: from the third on, while the product of
+/// the weights before may run.
+TEST(AttentionHopper, SoftmaxOverManyTiles) {
+  checkAttention<Config<kCausal, ScoreKind::softmax>, kHopper>(1, {420}, 12);
+}
 TEST(AttentionHopper, StagesAreUsedAgainByWideHeads) {
   checkAttention<Config<kCausal + kPositionBias, ScoreKind::silu, 256, 256>, kHopper>(1, {200}, 10);
 }

@@ -119,6 +119,8 @@ DEFECTS = [
            "release(&shared.values[values.stageBefore()].empty);"),
     hopper("queries are never let go", FORWARD, "release(&shared.queries.empty);"),
     hopper("no __syncwarp before a release", FORWARD, "__syncwarp();"),
+    Defect("sums are rescaled while weights are multiplied", FORWARD, "AttentionHopper.SoftmaxOverManyTiles",
+           "waitForProducts<0>();\n        finishOut();", "finishOut();"),
     hopper("the first scores are not awaited", FORWARD, "waitForProducts<0>();", nth=1),
     hopper("no fence before products", FORWARD, "startProducts();", nth=2),
     hopper("a group of products is not closed", FORWARD, "commitProducts();", nth=2),

@@ -14,10 +14,7 @@ namespace genrec::rt::cuda {
 namespace {
 
 LaunchShape shapeOf(int64_t items, int64_t threadsEach) {
-  constexpr int64_t kMostBlocks = 4096;
-  const int64_t blocks =
-      std::clamp<int64_t>(blocksFor(items * threadsEach, kCacheThreads), 1, kMostBlocks);
-  return {dim3(static_cast<unsigned>(blocks)), dim3(kCacheThreads)};
+  return shapeOfThreads(items * threadsEach, kCacheThreads);
 }
 
 } // namespace

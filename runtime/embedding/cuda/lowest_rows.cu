@@ -122,10 +122,7 @@ __global__ void __launch_bounds__(kThreads)
 void LowestRows::flag(const RowAddresses &addresses, int64_t sightingOffset, Eviction eviction,
                       const uint8_t *inUse, int64_t numbers, int64_t wanted, int64_t lastStep,
                       uint8_t *flags, cudaStream_t stream) {
-  constexpr int64_t kMostBlocks = 2048;
-  const LaunchShape shape{dim3(static_cast<unsigned>(
-                              std::clamp<int64_t>(blocksFor(numbers, kThreads), 1, kMostBlocks))),
-                          dim3(kThreads)};
+  const LaunchShape shape = shapeOfThreads(numbers, kThreads);
   static_assert(sizeof(Selection) % sizeof(uint64_t) == 0);
   auto *found =
       reinterpret_cast<Selection *>(selection.ensure(sizeof(Selection) / sizeof(uint64_t), stream));

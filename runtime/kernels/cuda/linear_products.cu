@@ -134,11 +134,10 @@ unsigned tiles(int64_t size) { return static_cast<unsigned>(blocksFor(size, kTil
 } // namespace
 
 void multiply(const LinearProduct &product, cudaStream_t stream) {
-  constexpr unsigned kMostBlocks = 4096;
   if (product.capacity > 0)
     GENREC_CUDA_LAUNCH(
         stream,
-        (LaunchShape{dim3(std::min(tiles(product.capacity), kMostBlocks), tiles(product.n)),
+        (LaunchShape{dim3(std::min<unsigned>(tiles(product.capacity), kMostBlocks), tiles(product.n)),
                      dim3(kThreads)}),
         multiplyTiles, product);
 }

@@ -19,9 +19,7 @@ constexpr int kEach = 4;
 constexpr int64_t kChunk = kWarp * kEach;
 
 LaunchShape shapeOf(int64_t rows) {
-  constexpr int64_t kMostBlocks = 16384;
-  return {dim3(static_cast<unsigned>(std::clamp<int64_t>(blocksFor(rows, kWarps), 1, kMostBlocks))),
-          dim3(kThreads)};
+  return shapeOfThreads(rows * kWarp, kThreads);
 }
 
 __device__ int64_t warpInGrid() { return static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); }

@@ -143,10 +143,7 @@ private:
 };
 
 cuda::LaunchShape shapeOf(int64_t threads) {
-  constexpr int64_t kMostBlocks = 16384;
-  return {dim3(static_cast<unsigned>(
-              std::clamp<int64_t>(cuda::blocksFor(threads, kThreads), 1, kMostBlocks))),
-          dim3(kThreads)};
+  return cuda::shapeOfThreads(threads, kThreads);
 }
 
 } // namespace

@@ -106,10 +106,7 @@ __global__ void __launch_bounds__(kPieceThreads)
 }
 
 inline LaunchShape shapeOfPieces(int64_t items, int64_t perBlock) {
-  constexpr int64_t kMostBlocks = 16384;
-  return {
-      dim3(static_cast<unsigned>(std::clamp<int64_t>(blocksFor(items, perBlock), 1, kMostBlocks))),
-      dim3(kPieceThreads)};
+  return shapeOfThreads(items * (kPieceThreads / perBlock), kPieceThreads);
 }
 
 /// Cuts and adds all levels. Row u of `count`, of which *used exist (null: all), has the terms

@@ -17,10 +17,7 @@ constexpr int kThreads = 256;
 constexpr int64_t kFree = -1;
 
 LaunchShape shapeOf(int64_t items) {
-  constexpr int64_t kMostBlocks = 8192;
-  return {
-      dim3(static_cast<unsigned>(std::clamp<int64_t>(blocksFor(items, kThreads), 1, kMostBlocks))),
-      dim3(kThreads)};
+  return shapeOfThreads(items, kThreads);
 }
 
 /// Gives every id its slot, and every slot the least position of its id.

@@ -250,7 +250,6 @@ void runColumns(const ColumnDescriptor *columns, int64_t count, int64_t mostValu
                 int64_t *tileOffsets, cudaStream_t stream) {
   if (count == 0)
     return;
-  constexpr int64_t kMostBlocks = 4096;
   const int64_t tiles =
       std::clamp<int64_t>(blocksFor(mostValues, detail::kColumnTile) + count, 1, kMostBlocks);
   const dim3 block(detail::kColumnThreads);

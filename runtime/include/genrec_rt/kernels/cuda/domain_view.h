@@ -13,7 +13,6 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 
-#include <algorithm>
 #include <cuda_runtime.h>
 
 namespace genrec::rt::cuda {
@@ -33,13 +32,6 @@ __device__ inline int64_t listLength(const genrec_domain *domain, int64_t list) 
 /// The list that a row is in.
 __device__ inline int64_t listOfRow(const genrec_domain *domain, int64_t row) {
   return domain->offsets ? domain->parent[row] : row;
-}
-
-/// Blocks of `threads` for `items`, of which a thread has one; no more than `most` blocks, whose
-/// threads then have several.
-inline LaunchShape shapeOfThreads(int64_t items, int threads, int64_t most = 16384) {
-  return {dim3(static_cast<unsigned>(std::clamp<int64_t>(blocksFor(items, threads), 1, most))),
-          dim3(static_cast<unsigned>(threads))};
 }
 
 } // namespace genrec::rt::cuda

@@ -22,7 +22,6 @@ template <int Count, int Size, bool Self> struct Interaction {
   static constexpr int kThreads = 128;
   static constexpr int kFloats = Count * Size;
   static constexpr int kPairs = Count * (Self ? Count + 1 : Count - 1) / 2;
-  static constexpr int64_t kMostBlocks = 16384;
 
   /// Where the products of vector i with those before it begin.
   __device__ static constexpr int start(int i) { return i * (Self ? i + 1 : i - 1) / 2; }
@@ -32,8 +31,9 @@ template <int Count, int Size, bool Self> struct Interaction {
   }
 
   static cuda::LaunchShape shape(int64_t rows, int64_t floats) {
-    return {dim3(static_cast<unsigned>(rows < kMostBlocks ? rows : kMostBlocks)), dim3(kThreads),
-            floats * 4};
+    cuda::LaunchShape shape = cuda::shapeOfThreads(rows * kThreads, kThreads);
+    shape.dynamicBytes = floats * 4;
+    return shape;
   }
 };
 

@@ -14,6 +14,7 @@
 #include "genrec_rt/kernels/cuda/scattered_sums.h"
 #include "genrec_rt/kernels/cuda/step.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -51,6 +52,21 @@ cudaError_t launchKernel(cudaStream_t stream, const LaunchShape &shape, void (*k
 
 /// ceil(count / per), for the number of blocks.
 constexpr int64_t blocksFor(int64_t count, int64_t per) { return (count + per - 1) / per; }
+
+/// Most blocks of a kernel whose threads loop over what is left: enough to fill a device many times.
+/// On the host few, so that tests see every loop go round.
+#if defined(GENREC_SIMT)
+inline constexpr int64_t kMostBlocks = 4;
+#else
+inline constexpr int64_t kMostBlocks = 16384;
+#endif
+
+/// Blocks of `threads` for `items`, of which a thread has one; no more than `most` blocks, whose
+/// threads then have several.
+inline LaunchShape shapeOfThreads(int64_t items, int threads, int64_t most = kMostBlocks) {
+  const int64_t blocks = std::clamp<int64_t>(blocksFor(items, threads), 1, most);
+  return {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))};
+}
 
 } // namespace genrec::rt::cuda
 
@@ -90,15 +106,12 @@ inline cuda::LaunchShape shapeOf(const RowMapping &mapping, int64_t rows, int64_
 
 } // namespace detail
 
-/// Rows beyond these are taken by the same threads: enough for every multiprocessor many times.
-constexpr int64_t kMostBlocks = 16384;
-
 /// Runs `kernel` for the rows of `domain`, one of the step's; the grid covers its capacity.
 template <class... Parameters, class... Pointers>
 void launch(genrec_step *step, const genrec_domain *domain, const RowMapping &mapping,
             void (*kernel)(const genrec_step *, Parameters...), Pointers *...pointers) {
   if (domain->capacity > 0)
-    GENREC_CUDA_LAUNCH(streamOf(step), detail::shapeOf(mapping, domain->capacity, kMostBlocks),
+    GENREC_CUDA_LAUNCH(streamOf(step), detail::shapeOf(mapping, domain->capacity, cuda::kMostBlocks),
                        kernel, step->device, pointers...);
 }
 
@@ -185,7 +198,7 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
         const int64_t rows = sums.floats ? chunks : domain->capacity;
         if (rows > 0)
           GENREC_CUDA_LAUNCH(stream,
-                             detail::shapeOf(mapping, rows, sums.floats ? rows : kMostBlocks),
+                             detail::shapeOf(mapping, rows, sums.floats ? rows : cuda::kMostBlocks),
                              kernel, step->device, pointers..., memory);
         if (sums.floats)
           addChunks(stream, domain->device, memory + sums.words, sums.floats, sums.chunked);

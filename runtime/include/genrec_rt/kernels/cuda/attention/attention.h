@@ -117,7 +117,6 @@ struct BackwardLayout {
 };
 
 template <class E> dim3 prepareGrid(const AttentionArgs<E> &args) {
-  constexpr int64_t kMostBlocks = 4096;
   const int64_t blocks = blocksFor(args.rows * args.heads, kPrepareThreads / kWarp);
   return dim3(static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks));
 }
@@ -186,9 +185,9 @@ struct ForwardLayout {
 /// Makes the list of the tiles of `Rows` rows; its memory has been cleared.
 template <class C, Over What, int Rows, int Columns>
 void makeTileList(const AttentionArgs<Bf16> &args, const TileList &list, cudaStream_t stream) {
-  constexpr int64_t kMostBlocks = 128; // whose atomics meet in few bins
+  constexpr int64_t kMostListBlocks = 128; // whose atomics meet in few bins
   const int64_t blocks = blocksFor(args.parents * tilesOf(args, Rows), kListThreads);
-  const LaunchShape shape{dim3(static_cast<unsigned>(std::min(blocks, kMostBlocks))),
+  const LaunchShape shape{dim3(static_cast<unsigned>(std::min(blocks, kMostListBlocks))),
                           dim3(kListThreads)};
   GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);
   GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);
