@@ -29,7 +29,7 @@ DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
 EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_kernels.cu", "ranks/cuda/portion_sums.cu"
 SESSION = "session/device_"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
-PREFIX, SCATTERED = "kernels/cuda/prefix_sums.cu", "kernels/cuda/scattered_sums.cu"
+LOOK_BACK, MARKED, SCATTERED = KERNELS + "look_back.h", KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -38,7 +38,7 @@ LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
 PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
 ORDER_TESTS = "BlockScan.*:StableOrder.*"
-PREFIX_TESTS = "PrefixSums.*"
+LOOK_BACK_TESTS, MARKED_TESTS = "PrefixSums.*:FlagRanks.*", "FlagRanks.*"
 CACHE_TESTS = "CudaCache.TheLeast*"
 STORE_TESTS = "Seeds/StoreOrders.GiveTheSameRows/0:CudaStore.AgreesWithAMap"
 HOST_TESTS, RANK_TESTS = "HostPipeline.GivesTheLossesOfTheSteps", "HostPipeline.RanksExchangeRows"
@@ -191,13 +191,19 @@ DEFECTS = [
     Defect("a warp's count is read before it is raised", ORDER, ORDER_TESTS, "__syncwarp(); // the next", "; // the next"),
     Defect("counts of warps are added up too early", ORDER, ORDER_TESTS, "__syncthreads();", nth=4),
     Defect("sums of the warps before are read too early", ORDER, ORDER_TESTS, "__syncthreads();", nth=5),
-    Defect("a tile is taken before its number is there", PREFIX, PREFIX_TESTS, "__syncthreads();", nth=1),
-    Defect("the sum of the tiles before is read too early", PREFIX, PREFIX_TESTS, "__syncthreads(); // the sum", "; // the sum"),
-    Defect("a tile shows its own sum as that of all", PREFIX, PREFIX_TESTS, "storeRelaxed(states + tile, (tile == 0 ? kAll : kOwn) | own);",
-           "storeRelaxed(states + tile, kAll | own);"),
-    Defect("a tile shows its sum without an atomic", PREFIX, PREFIX_TESTS, "storeRelaxed(states + tile, kAll | (before + own));",
-           "states[tile] = kAll | (before + own);"),
-    Defect("a tile is read without an atomic", PREFIX, PREFIX_TESTS, "(state = loadRelaxed(states + at)) < kOwn", "(state = states[at]) < kOwn"),
+    Defect("a tile is taken before its number is there", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads();", nth=1),
+    Defect("the sum of the tiles before is read too early", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads(); // the sum", "; // the sum"),
+    Defect("a tile shows its own sum as that of all", LOOK_BACK, LOOK_BACK_TESTS, "storeRelaxed(shown + tile, (tile == 0 ? kAll : kOwn) | own);",
+           "storeRelaxed(shown + tile, kAll | own);"),
+    Defect("a tile shows its sum without an atomic", LOOK_BACK, LOOK_BACK_TESTS, "storeRelaxed(shown + tile, kAll | (before + own));",
+           "shown[tile] = kAll | (before + own);"),
+    Defect("a tile is read without an atomic", LOOK_BACK, LOOK_BACK_TESTS, "(state = loadRelaxed(shown + at)) < kOwn", "(state = shown[at]) < kOwn"),
+    Defect("states are cleared while tiles look at them", LOOK_BACK, LOOK_BACK_TESTS, "tile == count + gridDim.x - 1", "tile == count"),
+    Defect("states are cleared before others have left", LOOK_BACK, LOOK_BACK_TESTS, "__threadfence(); // the block", "; // the block"),
+    Defect("states of the last call are left", LOOK_BACK, LOOK_BACK_TESTS, "states[at] = 0;", ";"),
+    Defect("marks of a round are counted with those behind", MARKED, MARKED_TESTS, "(1u << laneOf()) - 1", "(2u << laneOf()) - 1"),
+    Defect("marks of earlier rounds are left out", MARKED, MARKED_TESTS, "__shfl_sync(kAllLanes, before, round)",
+           "__shfl_sync(kAllLanes, before, 0)"),
     Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",
            "GENREC_CUDA_CHECK(\n        cudaMemsetAsync(sum.terms.keys, 0xFF, static_cast<size_t>(sum.count()) * 4, stream));"),
     Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v]", "false"),

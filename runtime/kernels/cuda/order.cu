@@ -41,8 +41,8 @@ struct Pass {
   }
   /// Items of a block belong to its warps in order: kEach times 32 to each.
   __device__ static int64_t place(int round) {
-    return static_cast<int64_t>(blockIdx.x) * kPerBlock +
-           (warpOf() * kEach + round) * kWarp + laneOf();
+    return static_cast<int64_t>(blockIdx.x) * kPerBlock + (warpOf() * kEach + round) * kWarp +
+           laneOf();
   }
   /// This thread's keys, all of which are under way at once.
   __device__ void load(int64_t present, uint32_t (&own)[kEach]) const {
@@ -52,9 +52,12 @@ struct Pass {
   }
 };
 
-/// counts[digit][block]
-__global__ void __launch_bounds__(kThreads) countDigits(Pass pass, uint32_t *counts) {
+/// counts[digit][block]; clears the `words` states of their prefix sums.
+__global__ void __launch_bounds__(kThreads)
+    countDigits(Pass pass, uint32_t *counts, Word *states, int64_t words) {
   __shared__ uint32_t mine[kMostDigits];
+  for (int64_t word = threadInGrid(); word < words; word += threadsInGrid())
+    states[word] = 0;
   const int64_t present = pass.present();
   uint32_t keys[kEach];
   pass.load(present, keys);
@@ -145,7 +148,7 @@ struct Digits {
 
 /// What lies in the scratch of an order; a null pointer only counts.
 struct OrderScratch {
-  Word *states;     ///< of each pass's prefix sums
+  Word *states;     ///< of a pass's prefix sums
   uint32_t *counts; ///< [digit][block]
   uint32_t *places, *keys[2];
   int64_t numbers, words, bytes = 0;
@@ -153,7 +156,7 @@ struct OrderScratch {
   OrderScratch(int64_t count, const Digits &digits, void *memory)
       : numbers(blocksFor(count, kPerBlock) << digits.bits), words(prefixSumWords(numbers)),
         base(static_cast<char *>(memory)) {
-    states = take<Word>(digits.passes * words);
+    states = take<Word>(words);
     counts = take<uint32_t>(numbers);
     places = take<uint32_t>(digits.passes > 1 ? count : 0);
     for (int i = 0; i < 2; ++i)
@@ -182,18 +185,15 @@ void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t
     return;
   const Digits digits(keyLimit);
   const OrderScratch scratch(count, digits, memory);
-  GENREC_CUDA_CHECK(
-      cudaMemsetAsync(scratch.states, 0,
-                      static_cast<size_t>(digits.passes * scratch.words) * sizeof(Word), stream));
-  const LaunchShape shape{dim3(static_cast<unsigned>(blocksFor(count, kPerBlock))),
-                          dim3(kThreads)};
+  const LaunchShape shape{dim3(static_cast<unsigned>(blocksFor(count, kPerBlock))), dim3(kThreads)};
   Pass now{keys, nullptr, count, used, 0, digits.bits};
   for (int pass = 0; pass < digits.passes; ++pass) {
     // The last pass writes `order`, and no keys.
     uint32_t *to = (digits.passes - pass) % 2 ? order : scratch.places;
     uint32_t *toKeys = pass + 1 < digits.passes ? scratch.keys[pass % 2] : nullptr;
-    GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, scratch.counts);
-    addBefore(scratch.counts, scratch.numbers, scratch.states + pass * scratch.words, stream);
+    GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, scratch.counts, scratch.states,
+                       scratch.words);
+    addBefore(scratch.counts, scratch.numbers, scratch.states, stream);
     GENREC_CUDA_LAUNCH(stream, shape, place, now, scratch.counts, to, toKeys);
     now.from = to;
     now.keys = toKeys;

@@ -1,0 +1,102 @@
+//===- look_back.h - Sums over the tiles of a kernel --------------*- C++ -*-===//
+//
+// Prefix sums across blocks in one launch: a block takes a tile, adds up what is its own, then
+// looks back at the tiles before it, which have shown their own sums or already those of all up to
+// them (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016,
+// section 4). A tile shows state and sum in one word, so nothing else has to be ordered. Blocks
+// take tiles by number, and the next one only when they have shown the sum of the last: so those
+// before a tile are always under way, however many blocks there are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_LOOK_BACK_H
+#define GENREC_RT_KERNELS_CUDA_LOOK_BACK_H
+
+#include "genrec_rt/cuda/memory.h"
+#include "genrec_rt/kernels/cuda/block_scan.h"
+
+namespace genrec::rt::cuda {
+
+/// The tiles of a launch; blocks take them in a loop:
+///
+///     for (int64_t tile; (tile = tiles.take()) < tiles.count;) {
+///       ... uint32_t before = tiles.sumBefore(tile, own); ...
+///     }
+struct LookBackTiles {
+  /// words(count) of them, zeros before the launch and zeros again behind it. The first counts the
+  /// tiles that were taken.
+  Word *states;
+  int64_t count;
+
+  static int64_t words(int64_t tiles) { return 1 + tiles; }
+
+  /// The next tile; `count` or more where none is left. Called by the whole block, which meets in
+  /// sumBefore before it calls this again.
+  __device__ int64_t take() const {
+    __shared__ int64_t taken;
+    if (threadIdx.x == 0) {
+      __threadfence(); // the block looks at no state any more, should this be its last call
+      taken = static_cast<int64_t>(atomicAdd(states, Word(1)));
+      __threadfence();
+    }
+    __syncthreads();
+    const int64_t tile = taken;
+    // Every block finds once that none is left. Who finds it last is alone.
+    if (tile == count + gridDim.x - 1)
+      for (int64_t at = threadIdx.x; at <= count; at += blockDim.x)
+        states[at] = 0;
+    return tile;
+  }
+
+  /// The sum of the tiles before `tile`, whose own is `own`; all sums are below 2^32. Called by the
+  /// whole block.
+  __device__ uint32_t sumBefore(int64_t tile, uint32_t own) const {
+    __shared__ uint32_t beforeTile;
+    if (warpOf() == 0) {
+      const uint32_t before = lookBack(tile, own);
+      if (laneOf() == 0)
+        beforeTile = before;
+    }
+    __syncthreads(); // the sum of the tiles before is there
+    return beforeTile;
+  }
+
+private:
+  /// What a tile shows: nothing yet, its own sum, or that of all tiles up to it.
+  static constexpr Word kOwn = Word(1) << 32, kAll = Word(2) << 32;
+
+  __device__ uint32_t lookBack(int64_t tile, uint32_t own) const {
+    Word *shown = states + 1;
+    if (laneOf() == 0)
+      storeRelaxed(shown + tile, (tile == 0 ? kAll : kOwn) | own);
+    uint32_t before = 0;
+    for (int64_t behind = tile; behind > 0; behind -= kWarp) {
+      const int64_t at = behind - 1 - laneOf();
+      Word state = kAll; // before the first
+      while (at >= 0 && (state = loadRelaxed(shown + at)) < kOwn) {
+      }
+      const uint32_t whole = __ballot_sync(kAllLanes, state >= kAll);
+      const int last = whole ? __ffs(static_cast<int>(whole)) - 1 : kWarp - 1;
+      const uint32_t taken = laneOf() <= last ? static_cast<uint32_t>(state) : 0;
+      before += __shfl_sync(kAllLanes, inclusiveWarpSum(taken), kWarp - 1);
+      if (whole)
+        break;
+    }
+    if (laneOf() == 0 && tile > 0)
+      storeRelaxed(shown + tile, kAll | (before + own));
+    return before;
+  }
+};
+
+/// `count` tiles with states of their own, reused from launch to launch of one stream.
+inline LookBackTiles makeTiles(int64_t count, DeviceArray<Word> &states, cudaStream_t stream) {
+  const int64_t words = LookBackTiles::words(count);
+  if (words > states.capacity()) // a launch leaves zeros
+    GENREC_CUDA_CHECK(cudaMemsetAsync(states.ensure(words, stream), 0,
+                                      static_cast<size_t>(words) * sizeof(Word), stream));
+  return {states.data(), count};
+}
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_LOOK_BACK_H
