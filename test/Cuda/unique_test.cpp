@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -49,8 +50,7 @@ Found expectedOf(const Ids &ids, const Ids &segmentOffsets) {
   return result;
 }
 
-Found uniqueOf(const Ids &ids, const Ids &segmentOffsets) {
-  Unique unique("test");
+Found uniqueOf(const Ids &ids, const Ids &segmentOffsets, Unique &&unique = Unique("test")) {
   Copy<int64_t> input(ids), segments(segmentOffsets), distinct(Ids(ids.size()));
   Copy<uint32_t> inverse{Numbers(ids.size())}, counts{Numbers(ids.size())}, total{Numbers(1)};
   Copy<int64_t> offsets{Ids(segmentOffsets.size())};
@@ -80,6 +80,23 @@ TEST(Unique, BatchesOfEverySize) {
       EXPECT_EQ(uniqueOf(ids, {0, count}), expectedOf(ids, {0, count}))
           << count << " below " << below;
     }
+}
+
+// Below, at and above a tile, which has 2,048 ids, and many; each call has what the last one left.
+TEST(Unique, BatchesOfManyTiles) {
+  Unique unique("test");
+  for (int64_t count : {2048, 20001, 4097})
+    for (uint64_t below : {uint64_t(3), uint64_t(700), uint64_t(1) << 62}) {
+      const Ids ids = randomIds(count, below, below);
+      const Ids offsets = {0, 0, 5, 2047, 2048, 2048, count, count};
+      EXPECT_EQ(uniqueOf(ids, offsets, std::move(unique)), expectedOf(ids, offsets))
+          << count << " below " << below;
+    }
+}
+
+TEST(Unique, AnyNumberIsAnId) {
+  const Ids ids = {-1, 0, -1, std::numeric_limits<int64_t>::min(), 0, -1};
+  EXPECT_EQ(uniqueOf(ids, {0, 6}), expectedOf(ids, {0, 6}));
 }
 
 TEST(Unique, SegmentsAreApartAndMayBeEmpty) {

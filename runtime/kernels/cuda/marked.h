@@ -38,6 +38,28 @@ public:
            static_cast<uint32_t>(__popc(lanes & ((1u << laneOf()) - 1)));
   }
 
+  /// Whether this thread's item in `round` is marked, likewise.
+  __device__ bool isMarked(int round) const {
+    return __shfl_sync(kAllLanes, word, round) >> laneOf() & 1;
+  }
+
+  /// Shared memory in which every thread finds the rank of every item.
+  struct Shared {
+    uint32_t words[kItems / kWarp], before[kItems / kWarp];
+
+    __device__ uint32_t rank(int item) const {
+      return before[item / kWarp] +
+             static_cast<uint32_t>(__popc(words[item / kWarp] & ((1u << item % kWarp) - 1)));
+    }
+  };
+  /// Fills it, for who meets behind.
+  __device__ void show(Shared &to) const {
+    if (laneOf() < Each) {
+      to.words[warpOf() * Each + laneOf()] = word;
+      to.before[warpOf() * Each + laneOf()] = before;
+    }
+  }
+
 private:
   uint32_t word = 0;   ///< of lane `round`: the marks of that round
   uint32_t before = 0; ///< of the same lane: marks in front of the round

@@ -5,16 +5,18 @@
 // by segment first, so results are the same whatever runs when.
 //
 // A hash table over the batch: segment s has the slots [2 o(s), 2 o(s + 1)), with o the
-// segments' offsets, so it is never more than half full. No id is -1.
+// segments' offsets, so it is never more than half full. A slot has 4 bytes: a position of its id,
+// in the end its number. Three launches: the table is cleared, ids are placed, and the first ones
+// are marked, counted by decoupled look-back (kernels/cuda/look_back.h) and numbered.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_KERNELS_CUDA_UNIQUE_H
 #define GENREC_RT_KERNELS_CUDA_UNIQUE_H
 
+#include "genrec_rt/cuda/device.h"
 #include "genrec_rt/identity.h"
 #include "genrec_rt/kernels/cuda/order.h"
-#include "genrec_rt/kernels/cuda/ranks.h"
 
 namespace genrec::rt::cuda {
 
@@ -36,11 +38,9 @@ struct UniqueResult {
 class Unique {
 public:
   explicit Unique(const std::string &name)
-      : keys(name + ".unique_keys"), firsts(name + ".unique_firsts"),
-        slotOf(name + ".unique_slots"), flags(name + ".unique_flags"),
-        ranks(name + ".unique_ranks"), owners(name + ".owners"), order(name + ".owner_order"),
-        positions(name + ".owner_positions"), distinct(name + ".owner_ids"),
-        wholeBatch(name + ".owner_batch"), flagRanks(name), stableOrder(name) {}
+      : slots(name + ".unique_slots"), slotOf(name + ".unique_slot_of"),
+        states(name + ".unique_states"), owners(name + ".owners"), order(name + ".owner_order"),
+        positions(name + ".owner_positions"), distinct(name + ".owner_ids"), stableOrder(name) {}
 
   /// `segmentOffsets` has segments + 1 entries from 0 to count, ascending; count is below 2^31.
   void run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
@@ -52,12 +52,16 @@ public:
                   int64_t *ownerOffsets, cudaStream_t stream);
 
 private:
-  DeviceArray<int64_t> keys;
-  DeviceArray<uint32_t> firsts, slotOf;
-  DeviceArray<uint8_t> flags;
-  DeviceArray<uint32_t> ranks, owners, order, positions;
-  DeviceArray<int64_t> distinct, wholeBatch;
-  FlagRanks flagRanks;
+  /// run(); a null `segmentOffsets` is of one segment that is the batch, without offsets of
+  /// results. Where `ownerOfId` is given, it gets the owner of each distinct id.
+  void number(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
+              const UniqueResult &result, uint32_t ownerCount, uint32_t *ownerOfId,
+              cudaStream_t stream);
+
+  DeviceArray<uint32_t> slots, slotOf;
+  DeviceArray<Word> states; ///< zeros between calls
+  DeviceArray<uint32_t> owners, order, positions;
+  DeviceArray<int64_t> distinct;
   StableOrder stableOrder;
 };
 
