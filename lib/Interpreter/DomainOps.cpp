@@ -2,6 +2,7 @@
 
 #include "Random.h"
 #include "genrec/Interpreter/Evaluator.h"
+#include "genrec_rt/pool_pieces.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -261,22 +262,39 @@ static T combine(const Evaluator &e, PoolKind kind, T before, T x, bool isFirst)
   llvm_unreachable("every kind of pool is handled");
 }
 
+/// Sums have the order of pool_pieces.h: `result` is that of the current piece of each list, and
+/// `before` that of the pieces before it.
 template <class T>
 static void poolInto(const Evaluator &e, PoolKind kind, const Tensor &x, const DomainRows &from,
                      const DomainRows &to, Tensor &result) {
+  const bool isSum = kind == PoolKind::sum || kind == PoolKind::mean;
   std::vector<int64_t> lengths(to.count, 0);
+  std::vector<T> before(to.count * x.width, T());
+  auto addBefore = [&](int64_t element, int64_t length) {
+    T piece = result.as<T>()[element];
+    bool isFirst = length <= rt::kernels::kPoolPiece;
+    return isFirst ? piece : rounded(e, before[element] + piece);
+  };
   for (int64_t row = 0; row < from.count; ++row) {
-    int64_t target = from.ancestorRow(row, to);
+    int64_t target = from.ancestorRow(row, to), length = lengths[target];
+    bool isFirst = isSum ? length % rt::kernels::kPoolPiece == 0 : length == 0;
     for (int64_t column = 0; column < x.width; ++column) {
-      T &place = result.as<T>()[target * x.width + column];
-      place = combine(e, kind, place, x.as<T>()[row * x.width + column], lengths[target] == 0);
+      int64_t element = target * x.width + column;
+      T &place = result.as<T>()[element];
+      if (isSum && isFirst && length > 0) {
+        before[element] = addBefore(element, length);
+        place = T();
+      }
+      place = combine(e, kind, place, x.as<T>()[row * x.width + column], isFirst);
     }
     ++lengths[target];
   }
-  if (kind == PoolKind::mean)
+  if (isSum)
     forEachElement(result, [&](int64_t row, int64_t column) {
-      if (lengths[row] > 0)
-        result.as<T>()[row * result.width + column] /= static_cast<T>(lengths[row]);
+      int64_t element = row * result.width + column;
+      result.as<T>()[element] = addBefore(element, lengths[row]);
+      if (kind == PoolKind::mean && lengths[row] > 0)
+        result.as<T>()[element] /= static_cast<T>(lengths[row]);
     });
 }
 

@@ -30,6 +30,7 @@ EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_ke
 SESSION = "session/device_"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
 LOOK_BACK, MARKED, SCATTERED = KERNELS + "look_back.h", KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
+POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -207,6 +208,14 @@ DEFECTS = [
     Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",
            "GENREC_CUDA_CHECK(\n        cudaMemsetAsync(sum.terms.keys, 0xFF, static_cast<size_t>(sum.count()) * 4, stream));"),
     Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v]", "false"),
+    Defect("the first piece of a list has the slot of another", POOLS, "Pools.PiecesThatBegin*",
+           "return 2 * (begin / kPoolPiece) + (isFirst ? 1 : 0);", "return 2 * (begin / kPoolPiece);"),
+    Defect("a first piece is that of two slots", POOLS, "Pools.PiecesThatBegin*", "unit.first >= begin && unit.first < known", "unit.first >= begin"),
+    Defect("a long list is pooled as a whole, too", POOLS, "Pools.ListsOfEverySize", "parts && end - begin > kPoolPiece", "false"),
+    Defect("the greatest of a piece begins with 0", POOLS, "Pools.RandomLists", "unit.begin == unit.first", "unit.begin >= unit.first"),
+    Defect("a mean divides its pieces, too", POOLS, "Pools.RandomLists", "unit.slot < 0 ? unit.end - unit.begin : 1", "unit.end - unit.begin"),
+    Defect("a warp pools its first list for all", POOLED, "Pools.RandomLists", "__shfl_sync(0xFFFFFFFFu, first, lane)",
+           "__shfl_sync(0xFFFFFFFFu, first, 0)"),
     Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
     Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
     # Lists, products, top-k.

@@ -36,6 +36,7 @@ public:
   Value skipTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows) override;
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
                   StringRef name) override;
+  bool splitsLists() const override { return !isColumn; }
   ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) override;
   void leaveElements(const EmitCBuilder &b, ElementLoops &at) override;
   Value loadElement(const EmitCBuilder &b, Value pointer, ElementLoops &at) override;

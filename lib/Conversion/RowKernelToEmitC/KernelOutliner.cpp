@@ -22,27 +22,6 @@ ResultRole KernelOutliner::getRole(unsigned result) const {
   return cast<ResultRoleAttr>(RowKernelOp(kernel).getResultRoles()[result]).getValue();
 }
 
-// The outermost loop is over the uppermost domain that a result is pooled into.
-void KernelOutliner::collectPooled() {
-  size_t top = 0, kinds = 0;
-  auto getHeight = [&](unsigned result) -> size_t {
-    FlatSymbolRefAttr domain = getRowDomain(kernel.getResult(result).getType());
-    return llvm::find_if(path, [&](DomainOp op) { return op.getSymName() == domain.getValue(); }) -
-           path.begin();
-  };
-  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
-    if (getRole(result) == ResultRole::pooled)
-      top = std::max(top, getHeight(result));
-  for (size_t height = top + 1; height-- > 0;)
-    nest.push_back({path[height], {}, {}, {}, nullptr});
-  for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
-    if (getRole(result) != ResultRole::pooled)
-      continue;
-    auto kind = cast<PoolKindAttr>((*kernel.getPoolKinds())[kinds++]).getValue();
-    pooled.push_back({result, kind, top - getHeight(result), {}});
-  }
-}
-
 FlatSymbolRefAttr KernelOutliner::getLaunchDomain() const {
   return FlatSymbolRefAttr::get(DomainOp(nest.front().domain).getSymNameAttr());
 }
@@ -67,10 +46,10 @@ Value KernelOutliner::getDomainMember(DomainOp domain, StringRef member, Type el
 
 // Loads the arrays of domains before the loop over rows.
 void KernelOutliner::preparePlaces() {
-  for (size_t level = 1; level < nest.size(); ++level)
+  for (size_t level = 1; level < nest.size() && !isSplit; ++level)
     offsets[nest[level].domain] = getDomainMember(nest[level].domain, "offsets", b.i64());
   auto addParents = [&](FlatSymbolRefAttr ancestor) {
-    for (size_t height = nest.size() - 1; height < path.size(); ++height) {
+    for (size_t height = getParentsBegin(ancestor); height < path.size(); ++height) {
       if (path[height].getSymName() == ancestor.getValue())
         return;
       if (!parents.count(path[height]))
@@ -142,33 +121,37 @@ bool KernelOutliner::isElementwise() {
 }
 
 void KernelOutliner::enterNest() {
+  if (isSplit)
+    return enterUnits();
   for (auto [level, loop] : llvm::enumerate(nest)) {
-    std::string name = nest.size() == 1 ? "row" : (loop.domain.getSymName() + "_row").str();
+    std::string name = getRowName(loop);
     if (level == 0) {
       loop.row = target.enterRows(b, function, getRowCount(), name);
       loop.loop = function.rows;
-    } else {
-      Value above = nest[level - 1].row, list = offsets[loop.domain];
-      loop.begin = b.named(loop.domain.getSymName() + "_begin").loadElement(list, above);
-      loop.end =
-          b.named(loop.domain.getSymName() + "_end").loadElement(list, b.add(above, b.integer(1)));
-      emitc::ForOp op = b.enterFor(loop.begin, loop.end, b.integer(1), name);
-      loop.row = op.getInductionVar();
-      loop.loop = op;
+      continue;
     }
-    for (Pooled &result : pooled)
-      if (result.nest == level)
-        clearPooled(result);
+    Value above = nest[level - 1].row, list = offsets[loop.domain];
+    loop.begin = b.named(loop.domain.getSymName() + "_begin").loadElement(list, above);
+    loop.end =
+        b.named(loop.domain.getSymName() + "_end").loadElement(list, b.add(above, b.integer(1)));
+    loop.first = loop.begin;
+    enterLists(level - 1);
+    emitc::ForOp op = b.enterFor(loop.begin, loop.end, b.integer(1), name);
+    loop.row = op.getInductionVar();
+    loop.loop = op;
   }
+  cutLists();
 }
 
 void KernelOutliner::leaveNest() {
   for (size_t level = nest.size() - 1; level > 0; --level) {
     b.leave(nest[level].loop);
-    for (const Pooled &result : pooled)
-      if (result.nest == level - 1)
-        finishPooled(result);
+    leaveLists(level - 1);
   }
+}
+
+std::string KernelOutliner::getRowName(const NestLoop &loop) const {
+  return nest.size() == 1 ? "row" : (DomainOp(loop.domain).getSymName() + "_row").str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,7 +202,7 @@ private:
                                           ifFalse);
     };
     Value isFirst =
-        b.compare(emitc::CmpPredicate::eq, rows.row, rows.begin ? rows.begin : rows.row);
+        b.compare(emitc::CmpPredicate::eq, rows.row, rows.first ? rows.first : rows.row);
     switch (pool.kind) {
     case PoolKind::sum:
     case PoolKind::mean:
@@ -249,12 +232,25 @@ private:
 // Inputs
 //===----------------------------------------------------------------------===//
 
+size_t KernelOutliner::getParentsBegin(FlatSymbolRefAttr ancestor) const {
+  if (!isSplit)
+    return nest.size() - 1;
+  // A split nest has the first and the last loop alone.
+  auto isTop = [&](DomainOp op) { return op == nest.front().domain; };
+  size_t top = llvm::find_if(path, isTop) - path.begin();
+  for (size_t height = 0; height < top; ++height)
+    if (DomainOp(path[height]).getSymName() == ancestor.getValue())
+      return 0;
+  return top;
+}
+
 Value KernelOutliner::getRowIndex(DomainOp domain) {
   for (NestLoop &loop : nest)
     if (loop.domain == domain)
       return loop.row;
-  Value row = nest.front().row;
-  for (size_t height = nest.size() - 1; path[height] != domain; ++height)
+  size_t height = getParentsBegin(FlatSymbolRefAttr::get(domain.getSymNameAttr()));
+  Value row = height == 0 ? nest.back().row : nest.front().row;
+  for (; path[height] != domain; ++height)
     row = b.named(path[height + 1].getSymName() + "_row").loadElement(parents[path[height]], row);
   return row;
 }
@@ -393,6 +389,8 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   SmallVector<int64_t> accumulated = getAccumulatedResults();
   SmallVector<KernelArgument> arguments =
       getKernelArguments(b, kernel.getInputs(), kernel.getResults(), accumulated);
+  if (isSplit)
+    arguments.push_back({"parts", b.f32(), false});
   function = target.createFunction(b, name, arguments);
   size_t next = 0;
   step = function.arguments[next++];
@@ -403,14 +401,10 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   for (unsigned result = 0; result < kernel.getNumResults(); ++result)
     resultPointers.push_back(llvm::is_contained(accumulated, result) ? Value()
                                                                      : function.arguments[next++]);
+  parts = isSplit ? function.arguments[next] : Value();
   preparePlaces();
   prepareAccumulators();
-  for (Pooled &pool : pooled) {
-    auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
-    if (!getRowShape(type).empty())
-      pool.place = target.createArray(b.named("pooled"), type.getElementType(), getRowSize(type),
-                                      /*isShared=*/false);
-  }
+  createPooled();
   if (schedule.hasColumns() && failed(outlineColumns(schedule)))
     return failure();
   enterNest();

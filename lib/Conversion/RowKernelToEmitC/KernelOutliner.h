@@ -31,6 +31,10 @@ public:
   /// The smallest number of those rows per chunk.
   int64_t getGrain() const;
   llvm::SmallVector<int64_t> getAccumulatedResults() const;
+  /// Whether threads have pieces of long lists, which are pooled behind the kernel.
+  bool splitsLists() const { return isSplit; }
+  /// Emits, behind the function `name` of a kernel that splits lists, how.
+  void describePools(llvm::StringRef name) const;
 
   int64_t loopCount = 0, arrayCount = 0;
 
@@ -41,6 +45,7 @@ private:
   struct NestLoop {
     DomainOp domain;
     mlir::Value row, begin, end;
+    mlir::Value first; ///< the first row of the list, of which [begin, end) may be a part
     mlir::Operation *loop = nullptr;
   };
   /// A pooled result, which is added up for the row of loop `nest`.
@@ -48,11 +53,21 @@ private:
     unsigned result;
     PoolKind kind;
     size_t nest;
-    mlir::Value place; ///< a variable or an array
+    mlir::Value place, pieces; ///< variables or arrays; `pieces`: the sum of earlier pieces
+    int64_t word = 0;          ///< where a part's value is, of a split kernel
+  };
+  /// Where the pieces (pool_pieces.h) of the list below the row of a loop end.
+  struct ListCut {
+    mlir::Value isLong; ///< whether it has several
+    mlir::Value next;   ///< a variable: the first row of the next piece
   };
 
   ResultRole getRole(unsigned result) const;
   void collectPooled();
+  bool canSplit() const;
+  /// Whether rows of the result are added as floats, so that their order matters.
+  bool isAdded(const Pooled &pool) const;
+  void createPooled();
   mlir::Value getDomainMember(DomainOp domain, llvm::StringRef member, mlir::Type element);
   void preparePlaces();
   void prepareAccumulators();
@@ -74,8 +89,24 @@ private:
   void hintRowVectors();
   void enterNest();
   void leaveNest();
+  std::string getRowName(const NestLoop &loop) const;
+  /// The same for a kernel that splits lists: threads have units (pools.h of the runtime).
+  void enterUnits();
+  /// Before the loop over the lists below the row of loop `level`, and behind it.
+  void enterLists(size_t level);
+  void leaveLists(size_t level);
+  /// In the body of the innermost loop: ends pieces whose last row was the one before.
+  void cutLists();
   void clearPooled(Pooled &pooled);
+  /// `place` = what an empty list begins with.
+  void clear(const Pooled &pooled, mlir::Value place);
+  /// `to` = the sum of the pieces before and the current one.
+  void addPieces(const Pooled &pooled, mlir::Value to);
+  /// Writes the value from element `first` of `to` on (null: 0), divided by `length` where there is
+  /// one.
+  void writePooled(const Pooled &pooled, mlir::Value length, mlir::Value to, mlir::Value first);
   void finishPooled(const Pooled &pooled);
+  void finishUnit(const Pooled &pooled);
   /// Binds the inputs of column ops, or those of other ops.
   void bindInputs(const BodySchedule &schedule, bool ofColumns);
   void bindInput(unsigned input);
@@ -86,6 +117,8 @@ private:
   bool isSegmentSum(unsigned input);
   mlir::Value getRowCount();
   mlir::Value getRowIndex(DomainOp domain);
+  /// The height from which on the parents of rows lead to `ancestor`, which is not in the nest.
+  size_t getParentsBegin(mlir::FlatSymbolRefAttr ancestor) const;
   /// The offset of row `row`.
   mlir::Value getOffset(mlir::Value row, int64_t stride) const;
   mlir::Value getSourceRows(mlir::RankedTensorType type);
@@ -98,6 +131,12 @@ private:
   llvm::SmallVector<DomainOp> path; ///< from the kernel's domain to its root
   llvm::SmallVector<Pooled> pooled;
   llvm::SmallVector<NestLoop> nest; ///< outermost first
+  llvm::DenseMap<size_t, ListCut> cuts; ///< by loop
+  bool isSplit = false;
+  /// Of a split kernel: domains from its lists down to its rows, words of a part, the current unit
+  /// and the memory of parts.
+  int64_t listDepth = 0, partWords = 0;
+  mlir::Value unit, parts;
   KernelFunction function;
   llvm::SmallVector<mlir::Value> inputPointers, resultPointers;
   /// number of rows of the innermost loop's domain, if an input has table rows

@@ -86,6 +86,8 @@ public:
   /// Enters the loop over this call's rows, at most `count`; returns the row.
   virtual mlir::Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, mlir::Value count,
                                 llvm::StringRef name) = 0;
+  /// Whether pieces of long lists are pooled at the same time, in a second kernel.
+  virtual bool splitsLists() const { return false; }
   /// Prefetches `floats` of a table row that a later iteration uses. `others` is the number of
   /// table rows that one iteration uses.
   virtual void prefetchRow(const EmitCBuilder &, mlir::Value, mlir::Value, mlir::Value, int64_t,

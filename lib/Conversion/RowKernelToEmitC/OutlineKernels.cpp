@@ -100,6 +100,7 @@ FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
     known->second = makeUnique(function->getSymName().str());
     function->setSymName(known->second);
     target.describe(EmitCBuilder(builder, kernel.getLoc()), known->second);
+    outliner.describePools(known->second);
     ++kernels;
     loops += outliner.loopCount;
     arrays += outliner.arrayCount;
@@ -124,9 +125,9 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
   builder.setInsertionPoint(kernel);
   Value domain =
       lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
-  auto launch =
-      LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function, domain,
-                       kernel.getInputs(), outliner.getGrain(), outliner.getAccumulatedResults());
+  auto launch = LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function,
+                                 domain, kernel.getInputs(), outliner.getGrain(),
+                                 outliner.getAccumulatedResults(), outliner.splitsLists());
   copyAttributes(kernel, costs, launch);
   kernel->replaceAllUsesWith(launch);
   kernel->erase();

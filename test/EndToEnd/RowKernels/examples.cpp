@@ -9,6 +9,7 @@
 
 #include "both_targets.h"
 #include "genrec_rt/kernels/cpu/segments.h"
+#include "genrec_rt/kernels/cuda/pools.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 
 #include <cmath>
@@ -37,6 +38,8 @@ struct Kernel {
   bool gathers;                 ///< products of gathered rows, which add in another order
   std::vector<int64_t> results; ///< floats of those that it adds up
   const genrec::rt::kernels::SumShape *shapes;
+  /// Of one that splits lists: its last argument is memory of parts.
+  const genrec::rt::kernels::PoolShape *pools;
   void (*onDevice)(const genrec::rt::cuda::LaunchShape &, const genrec_step *, void *const *);
 };
 
@@ -54,7 +57,10 @@ namespace {
 
 namespace launches = genrec::rt::kernels;
 
-constexpr int64_t kRows = 37, kDomains = 1024;
+#if !defined(GENREC_ROWS)
+#define GENREC_ROWS 37
+#endif
+constexpr int64_t kRows = GENREC_ROWS, kDomains = 1024;
 /// Fewer than there are rows, so that they pick any.
 constexpr int64_t kPicked = 30;
 
@@ -302,8 +308,27 @@ private:
   std::vector<float> whole, chunked; ///< the CPU's, by one chunk and by the device's
 };
 
+/// As queuePools does.
+void runPools(const Kernel &kernel, genrec_step *step, std::vector<void *> &onDevice) {
+  const genrec_domain *domain = &step->domains[kernel.pools->domain];
+  const int64_t slots = launches::slotsOf(domain + kernel.pools->depth, domain);
+  float *parts = nullptr;
+  if (slots > 0)
+    GENREC_CUDA_CHECK(
+        cudaMalloc(&parts, static_cast<size_t>(launches::partFloats(*kernel.pools, slots)) * 4));
+  onDevice.push_back(parts);
+  kernel.onDevice(launches::detail::shapeOf(kernel.mapping, kernel.rows + slots, 64), step,
+                  onDevice.data());
+  void *results[launches::PoolShape::kMost];
+  for (int i = 0; i < kernel.pools->count; ++i)
+    results[i] = onDevice[static_cast<size_t>(kernel.pools->results[i].pointer)];
+  if (slots > 0)
+    launches::poolParts(nullptr, domain + kernel.pools->depth, domain, *kernel.pools, results,
+                        parts);
+}
+
 void runKernel(const Kernel &kernel, genrec_step *step) {
-  std::vector<Memory> memory(kernel.arguments.size() - (kernel.addsUp ? 1 : 0));
+  std::vector<Memory> memory(kernel.arguments.size() - (kernel.addsUp || kernel.pools ? 1 : 0));
   for (size_t i = 0; i < memory.size(); ++i)
     makeMemory(memory[i], kernel.arguments[i], kernel.width, kernel.gathers ? 0 : -1);
   for (int64_t i = 0; i < kDomains; ++i)
@@ -321,6 +346,10 @@ void runKernel(const Kernel &kernel, genrec_step *step) {
     return report(kernel.name, memory, kernel.arguments, kernel.gathers, sums.compare());
   }
   kernel.onCpu(static_cast<void *>(onCpu.data()), 0, kernel.rows, 0);
+  if (kernel.pools) {
+    runPools(kernel, step, onDevice);
+    return report(kernel.name, memory, kernel.arguments, kernel.gathers, "");
+  }
   kernel.onDevice(launches::detail::shapeOf(kernel.mapping, kernel.rows, kernel.rows), step,
                   onDevice.data());
   report(kernel.name, memory, kernel.arguments, kernel.gathers, "");
@@ -354,15 +383,19 @@ genrec_domain *makeDomains() {
   auto *identity = shared<uint64_t>(kRows);
   offsets[0] = 0;
   for (int64_t row = 0; row < kRows; ++row) {
-    const int64_t wanted = row == 20 ? 9 : static_cast<int64_t>(generator() % 3);
+    const int64_t wanted = row == 20   ? kRows / 4
+                           : row == 22 ? kRows / 5
+                                       : static_cast<int64_t>(generator() % 3);
     const int64_t left = kRows - offsets[row];
     offsets[row + 1] = offsets[row] + (row + 1 == kRows ? left : std::min(wanted, left));
     for (int64_t child = offsets[row]; child < offsets[row + 1]; ++child)
       parent[child] = row;
     identity[row] = generator() * uint64_t(0x9E3779B97F4A7C15);
   }
+  // The domain above any is as good as that behind it.
   for (int64_t i = 0; i < kDomains; ++i)
-    domains[i] = {kRows, kRows, offsets, parent, identity, nullptr, kRows};
+    domains[i] = {kRows, kRows,      offsets, parent, identity, domains + (i + 1) % kDomains,
+                  kRows, domains + i};
   return domains;
 }
 

@@ -13,7 +13,8 @@ using namespace genrec;
 
 // launch(step, domain, grain, kernel, pointers...), or, for a kernel with accumulated results,
 // launchSums<n>(step, domain, grain, kernel, out, size, ..., pointers...). On a device the mapping
-// stands for the grain, and launchSums takes the shapes of the sums before the kernel.
+// stands for the grain, launchSums takes the shapes of the sums before the kernel, and launchPools,
+// for a kernel that splits lists, how their pieces are pooled.
 LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   SmallVector<Value> inputs, sums, outputs;
   for (Value input : launch.getInputs()) {
@@ -45,12 +46,15 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   if (stage.target.hasDevice && !accumulators.empty())
     operands.push_back(
         b.literal((launch.getKernel() + "_sums").str(), b.opaque("kernels::SumShape")));
+  if (launch.getSplitsLists())
+    operands.push_back(
+        b.literal((launch.getKernel() + "_pools").str(), b.opaque("kernels::PoolShape")));
   operands.push_back(b.literal(launch.getKernel(), b.opaque("genrec_rt_chunk_fn")));
   operands.append(sums);
   operands.append(inputs);
   operands.append(outputs);
   if (accumulators.empty())
-    b.callVoid("kernels::launch", operands);
+    b.callVoid(launch.getSplitsLists() ? "kernels::launchPools" : "kernels::launch", operands);
   else
     b.callVoid("kernels::launchSums", operands,
                {b.templateInteger(static_cast<int64_t>(accumulators.size()))});

@@ -29,7 +29,8 @@ def GenRec_LaunchOp : GenRec_Op<"launch"> {
     threads: it is the kernel's own domain, or the uppermost domain that the kernel pools into.
     `grain` is the smallest number of its rows per chunk. `accumulators` lists the results for which
     each chunk computes a partial sum in memory of its own; these are combined after the kernel. The
-    kernel writes other results directly.
+    kernel writes other results directly. `splits_lists`: on a device, threads pool pieces of long
+    lists, which are combined after the kernel, too.
 
     ```mlir
     %sum = genrec.launch @train_bce over %impression(%logit, %label) {accumulators = array<i64: 0>, grain = 4096 : i64}
@@ -38,7 +39,8 @@ def GenRec_LaunchOp : GenRec_Op<"launch"> {
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, GenRec_DomainType:$domain,
                        Variadic<GenRec_RowsOrShared>:$inputs, I64Attr:$grain,
-                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$accumulators);
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$accumulators,
+                       UnitAttr:$splits_lists);
   let results = (outs Variadic<GenRec_RowsOrShared>:$results);
   let assemblyFormat = "$kernel `over` $domain `(` $inputs `)` attr-dict `:` functional-type(operands, results)";
 }

@@ -1,0 +1,256 @@
+//===- pools_test.cpp - Pooling long lists in pieces ----------------------===//
+
+#include "domain_copies.h"
+#include "scratch.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/pools.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace genrec::rt::kernels {
+namespace {
+
+using cuda::test::Copy;
+using cuda::test::DeviceDomain;
+using cuda::test::HostDomain;
+using cuda::test::Lengths;
+using Floats = std::vector<float>;
+using Integers = std::vector<int64_t>;
+
+constexpr int kWidth = 5;
+
+/// What the kernel makes: of leaves, and of lists.
+struct Outputs {
+  int32_t *seen; ///< by leaf: how often a unit had it
+  float *sum, *mean, *most, *first, *last;
+  int64_t *total, *greatest;
+};
+
+/// As emitted kernels are, with one lane per row; x and k are the leaves.
+template <int Depth>
+__global__ void poolKernel(const genrec_step *, const genrec_domain *lists,
+                           const genrec_domain *leaves, const float *x, const int64_t *k,
+                           const Outputs *to, float *sum, float *mean, float *most, int64_t *total,
+                           int64_t *greatest, float *parts) {
+  const int64_t count = lists->count, units = poolUnits(count, leaves, parts);
+  for (int64_t number = cuda::threadInGrid(); number < units; number += cuda::threadsInGrid()) {
+    const PoolUnit unit = poolUnit<Depth>(number, count, leaves, parts);
+    if (unit.row < 0)
+      continue;
+    for (int64_t leaf = unit.begin; leaf < unit.end; ++leaf)
+      atomicAdd(to->seen + leaf, 1);
+    float *sumTo = pooledPlace<kWidth, 24, 0>(sum, parts, unit);
+    float *meanTo = pooledPlace<kWidth, 24, 8>(mean, parts, unit);
+    for (int c = 0; c < kWidth; ++c) {
+      float value = 0;
+      for (int64_t leaf = unit.begin; leaf < unit.end; ++leaf)
+        value += x[leaf * kWidth + c];
+      sumTo[c] = value;
+      meanTo[c] = value / static_cast<float>(std::max<int64_t>(pooledLength(unit), 1));
+    }
+    float greatestFloat = poolStart<float>(unit);
+    int64_t added = 0, greatestInteger = poolStart<int64_t>(unit);
+    for (int64_t leaf = unit.begin; leaf < unit.end; ++leaf) {
+      const float value = x[leaf * kWidth];
+      greatestFloat = leaf == unit.first || value > greatestFloat ? value : greatestFloat;
+      greatestInteger = leaf == unit.first || k[leaf] > greatestInteger ? k[leaf] : greatestInteger;
+      added += k[leaf];
+    }
+    *pooledPlace<1, 24, 16>(most, parts, unit) = greatestFloat;
+    *pooledPlace<1, 24, 18>(total, parts, unit) = added;
+    *pooledPlace<1, 24, 20>(greatest, parts, unit) = greatestInteger;
+    if (hasFirstRow(unit))
+      to->first[unit.row] = unit.begin < unit.end ? x[unit.begin * kWidth] : 0;
+    if (hasLastRow(unit))
+      to->last[unit.row] = unit.begin < unit.end ? x[(unit.end - 1) * kWidth] : 0;
+  }
+}
+
+constexpr PoolShape shapeOf(int32_t depth) {
+  return {0,
+          depth,
+          24,
+          5,
+          {{5, kWidth, 0, PoolOf::sum, false},
+           {6, kWidth, 8, PoolOf::mean, false},
+           {7, 1, 16, PoolOf::max, false},
+           {8, 1, 18, PoolOf::sum, true},
+           {9, 1, 20, PoolOf::max, true}}};
+}
+
+/// Adds pieces of 256 rows, then these: the order of docs/cuda.md, written once more.
+float addedUp(const Floats &x, int64_t begin, int64_t end, int column) {
+  float total = 0, piece = 0;
+  bool isFirst = true;
+  for (int64_t row = begin; row < end; ++row) {
+    if (row > begin && (row - begin) % 256 == 0) {
+      total = isFirst ? piece : total + piece;
+      isFirst = false;
+      piece = 0;
+    }
+    piece += x[static_cast<size_t>(row * kWidth + column)];
+  }
+  return isFirst ? piece : total + piece;
+}
+
+template <class T> bool hasSameBits(const std::vector<T> &a, const std::vector<T> &b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+struct Expected {
+  Floats sum, mean, most, first, last;
+  Integers total, greatest;
+
+  Expected(const Floats &x, const Integers &k, const Integers &begins) {
+    for (size_t list = 0; list + 1 < begins.size(); ++list) {
+      const int64_t begin = begins[list], end = begins[list + 1];
+      const auto size = static_cast<float>(std::max<int64_t>(end - begin, 1));
+      for (int c = 0; c < kWidth; ++c) {
+        sum.push_back(addedUp(x, begin, end, c));
+        mean.push_back(sum.back() / size);
+      }
+      float most = 0;
+      int64_t total = 0, greatest = 0;
+      for (int64_t leaf = begin; leaf < end; ++leaf) {
+        const float value = x[static_cast<size_t>(leaf * kWidth)];
+        const int64_t number = k[static_cast<size_t>(leaf)];
+        most = leaf == begin || value > most ? value : most;
+        greatest = leaf == begin || number > greatest ? number : greatest;
+        total += number;
+      }
+      this->most.push_back(most);
+      this->total.push_back(total);
+      this->greatest.push_back(greatest);
+      first.push_back(begin < end ? x[static_cast<size_t>(begin * kWidth)] : 0);
+      last.push_back(begin < end ? x[static_cast<size_t>((end - 1) * kWidth)] : 0);
+    }
+  }
+};
+
+/// Pools the leaves of `below` into the rows of `above`. Between them are `lists`, if Depth is 2.
+template <int Depth>
+void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDomain &below,
+                  const Integers &begins, bool hasNaN = false) {
+  std::mt19937 draw(11);
+  const int64_t rows = above.view.count, leaves = below.view.count;
+  Floats x;
+  Integers k;
+  for (int64_t i = 0; i < leaves * kWidth; ++i)
+    x.push_back(static_cast<float>(draw() % 20000) / 777 - 13);
+  for (int64_t i = 0; i < leaves; ++i)
+    k.push_back(-static_cast<int64_t>(draw() % 20000) - 1);
+  for (int64_t leaf = 256; hasNaN && leaf < leaves; leaf += 256)
+    x[static_cast<size_t>(leaf * kWidth)] = __builtin_nanf("");
+  const Expected expected(x, k, begins);
+  // Room behind the rows that are there.
+  DeviceDomain onAbove(above, nullptr, rows + 3), onLists(lists, &onAbove, lists.view.count + 9);
+  DeviceDomain onBelow(below, Depth == 2 ? &onLists : &onAbove, leaves + 300);
+  genrec_domain hostAbove = above.view, hostLists = lists.view, hostBelow = below.view;
+  hostAbove.capacity = rows + 3;
+  hostAbove.device = onAbove.get();
+  hostLists.parent_domain = &hostAbove;
+  hostBelow.parent_domain = Depth == 2 ? &hostLists : &hostAbove;
+  hostBelow.capacity = leaves + 300;
+  hostBelow.device = onBelow.get();
+  const auto n = static_cast<size_t>(rows);
+  const Floats wide(n * kWidth, 7), narrow(n, 7);
+  const Integers none(n, 7);
+  Copy<int32_t> seen{std::vector<int32_t>(static_cast<size_t>(leaves))};
+  Copy<float> onX{x}, sum{wide}, mean{wide}, most{narrow}, first{narrow}, last{narrow};
+  Copy<int64_t> onK{k}, total{none}, greatest{none};
+  Copy<Outputs> to{std::vector{Outputs{seen.data(), sum.data(), mean.data(), most.data(),
+                                       first.data(), last.data(), total.data(), greatest.data()}}};
+  const PoolShape shape = shapeOf(Depth);
+  const int64_t slots = slotsOf(&hostAbove, &hostBelow);
+  cuda::test::Scratch parts(partFloats(shape, slots) * 4);
+  queuePools(nullptr, nullptr, &hostAbove, &hostBelow, RowMapping{1, 0}, shape, poolKernel<Depth>,
+             slots, slots ? reinterpret_cast<float *>(parts.data()) : nullptr, onAbove.get(),
+             onBelow.get(), onX.data(), onK.data(), to.data(), sum.data(), mean.data(), most.data(),
+             total.data(), greatest.data());
+  EXPECT_EQ(seen.fetch(), std::vector<int32_t>(static_cast<size_t>(leaves), 1)) << "units";
+  EXPECT_TRUE(hasSameBits(sum.fetch(), expected.sum)) << "sum";
+  EXPECT_TRUE(hasSameBits(mean.fetch(), expected.mean)) << "mean";
+  EXPECT_TRUE(hasSameBits(most.fetch(), expected.most)) << "max";
+  EXPECT_TRUE(hasSameBits(first.fetch(), expected.first)) << "first";
+  EXPECT_TRUE(hasSameBits(last.fetch(), expected.last)) << "last";
+  EXPECT_EQ(total.fetch(), expected.total);
+  EXPECT_EQ(greatest.fetch(), expected.greatest);
+}
+
+void expectPooledLists(const Lengths &lengths, bool hasNaN = false) {
+  const auto shown = std::min<int64_t>(8, static_cast<int64_t>(lengths.size()));
+  SCOPED_TRACE(::testing::PrintToString(Lengths(lengths.begin(), lengths.begin() + shown)));
+  std::mt19937_64 random(3);
+  auto above = cuda::test::makeRoot(static_cast<int64_t>(lengths.size()), random);
+  auto lists = cuda::test::makeLists(*above, lengths, random);
+  expectPooled<1>(*above, *lists, *lists, lists->offsets, hasNaN);
+}
+
+TEST(Pools, ListsOfEverySize) {
+  for (const Lengths &lengths : {Lengths{},
+                                 {0},
+                                 {1},
+                                 {255},
+                                 {256},
+                                 {257},
+                                 {1000},
+                                 {100000},
+                                 {0, 1, 255, 256, 257, 0, 1000, 3},
+                                 {257, 257, 257},
+                                 {512, 513, 511, 300},
+                                 {3, 100000, 0, 256, 700}})
+    expectPooledLists(lengths);
+  for (const Lengths &lengths : cuda::test::listShapes())
+    expectPooledLists(lengths);
+}
+
+TEST(Pools, PiecesThatBeginTogether) {
+  // Lists that end and begin at every place within 256 leaves.
+  for (int64_t before : {0, 1, 100, 254, 255, 256, 257})
+    for (int64_t size : {257, 300, 511, 512, 513, 768, 769})
+      expectPooledLists({before, size, size + 1, 2, size, 256, 257});
+}
+
+TEST(Pools, ANaNThatIsNotFirstIsNeverTheGreatest) { expectPooledLists({1000, 3, 600}, true); }
+
+TEST(Pools, RandomLists) {
+  std::mt19937_64 random(17);
+  for (int run = 0; run < 6; ++run) {
+    Lengths lengths;
+    for (int64_t list = 0; list < 60; ++list)
+      lengths.push_back(static_cast<int64_t>(random() % 4 == 0 ? random() % 900 : random() % 260));
+    expectPooledLists(lengths);
+  }
+}
+
+TEST(Pools, ListsOfLists) {
+  std::mt19937_64 random(29);
+  auto above = cuda::test::makeRoot(6, random);
+  auto lists = cuda::test::makeLists(*above, {3, 0, 120, 1, 40, 2}, random);
+  Lengths lengths;
+  for (int64_t list = 0; list < lists->view.count; ++list)
+    lengths.push_back(static_cast<int64_t>(list == 123 ? 700 : random() % 9));
+  auto leaves = cuda::test::makeLists(*lists, lengths, random);
+  Integers begins;
+  for (int64_t offset : lists->offsets)
+    begins.push_back(leaves->offsets[static_cast<size_t>(offset)]);
+  expectPooled<2>(*above, *lists, *leaves, begins);
+}
+
+TEST(Pools, ShortListsHaveNoSlots) {
+  std::mt19937_64 random(3);
+  auto above = cuda::test::makeRoot(3, random);
+  auto lists = cuda::test::makeLists(*above, {256, 0, 17}, random);
+  EXPECT_EQ(slotsOf(&above->view, &lists->view), 0);
+  lists->view.max_length = 257;
+  EXPECT_GT(slotsOf(&above->view, &lists->view), 0);
+}
+
+} // namespace
+} // namespace genrec::rt::kernels
