@@ -9,13 +9,13 @@
 
 namespace genrec::rt {
 
-std::unique_ptr<DeviceState> DeviceState::make(const genrec_model_desc &model) {
-  return std::unique_ptr<DeviceState>(model.device ? new DeviceState(model) : nullptr);
+std::unique_ptr<DeviceState> DeviceState::make(const genrec_model_desc &model, Communicator *comm) {
+  return std::unique_ptr<DeviceState>(model.device ? new DeviceState(model, comm) : nullptr);
 }
 
-DeviceState::DeviceState(const genrec_model_desc &model) {
-  std::unique_ptr<genrec_rt_device> made(model.device());
-  owned = std::move(made->device);
+DeviceState::DeviceState(const genrec_model_desc &model, Communicator *comm) {
+  const std::unique_ptr<genrec_rt_device> devices(model.device());
+  owned = devices->open(comm);
   stepGraphs = std::make_unique<StepGraphs>(*owned);
   bounce = std::make_unique<DeviceMemory>(*owned, "copies", DeviceMemory::Kind::pinned);
 }

@@ -23,8 +23,10 @@ public:
   ~DeviceState();
   /// Waits for all that is queued, before a session gives memory back.
   void finish() noexcept;
-  /// Null where the model runs on the host. Throws Error where there is no device.
-  static std::unique_ptr<DeviceState> make(const genrec_model_desc &model);
+  /// Null where the model runs on the host. Throws Error where there is no device for each rank of
+  /// `comm`; null: this process alone. Collective.
+  static std::unique_ptr<DeviceState> make(const genrec_model_desc &model,
+                                           Communicator *comm = nullptr);
 
   Device &device() { return *owned; }
   /// What stores on the device run on.
@@ -83,7 +85,7 @@ private:
     std::unique_ptr<DeviceMemory> memory;
   };
 
-  explicit DeviceState(const genrec_model_desc &model);
+  DeviceState(const genrec_model_desc &model, Communicator *comm);
   /// Copies what stays: done when it returns.
   void copyIn(void *to, const void *host, int64_t bytes);
   /// What `keep` has copied; null for what it has not.

@@ -17,7 +17,7 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
     : model(model), seed(options.seed), clipNorm(options.clipNorm.value_or(model.clip_norm)),
       clipValue(options.clipValue.value_or(model.clip_value)), checkFinite(options.checkFinite),
       explainNonFinite(options.explainNonFinite), caughtSignal(options.caughtSignal),
-      onDevice(DeviceState::make(model)),
+      onDevice(DeviceState::make(model, options.comm)),
       shards(model, options.shardOptimizer && options.comm ? options.comm->getSize() : 1),
       catalogueRows(model), catalogues(model.domain_count), metrics(model) {
   makeDevice(options);

@@ -356,8 +356,16 @@ std::optional<DeviceUse> Session::deviceUse() const {
   if (!onDevice)
     return std::nullopt;
   const DeviceCounts counts = onDevice->device().counts();
-  return DeviceUse{counts.waits,    counts.allocations,    counts.captures,
-                   counts.launches, impl->dispatchedAhead, onDevice->graphs().refusals()};
+  const DeviceInfo &info = onDevice->device().info();
+  return DeviceUse{info.number,
+                   info.name,
+                   info.uuid,
+                   counts.waits,
+                   counts.allocations,
+                   counts.captures,
+                   counts.launches,
+                   impl->dispatchedAhead,
+                   onDevice->graphs().refusals()};
 }
 
 int64_t Session::arenaAllocations() const {

@@ -113,6 +113,26 @@ std::vector<double> RankWork::idleSeconds() const {
   return idle;
 }
 
+Json RankWork::devicesOf(const Session &session) const {
+  struct Named {
+    int64_t number;
+    char name[256], uuid[64];
+  };
+  const std::optional<DeviceUse> use = session.deviceUse();
+  if (!use)
+    return Json::array();
+  Named mine{use->number, {}, {}};
+  use->name.copy(mine.name, sizeof mine.name - 1);
+  use->uuid.copy(mine.uuid, sizeof mine.uuid - 1);
+  std::vector<Named> all(comm ? comm->getSize() : 1, mine);
+  if (comm)
+    comm->allGather(&mine, all.data(), sizeof mine);
+  Json devices = Json::array();
+  for (const Named &each : all)
+    devices.push_back({{"index", each.number}, {"name", each.name}, {"uuid", each.uuid}});
+  return devices;
+}
+
 Json RankWork::toJson(const DecodedData &decoded, Session &session) const {
   auto nameOf = [&](const Counted &each) {
     return each.domain < 0 ? "rows" : model.domains[each.domain].name;
@@ -124,6 +144,7 @@ Json RankWork::toJson(const DecodedData &decoded, Session &session) const {
   for (const Counted &each : counts)
     mine.push_back(each.sum);
   std::vector<double> idle = idleSeconds();
+  const Json devices = devicesOf(session);
   Json ranks = Json::array();
   for (const std::vector<int64_t> &values : gathered(mine)) {
     Json rank = {{"rank", ranks.size()},
@@ -139,6 +160,8 @@ Json RankWork::toJson(const DecodedData &decoded, Session &session) const {
       rank["table_rows"][model.tables[table].name] = *value++;
     for (const Counted &each : counts)
       (each.domain < 0 ? rank : rank["tokens"])[nameOf(each)] = *value++;
+    if (!devices.empty())
+      rank["device"] = devices[ranks.size()];
     ranks.push_back(std::move(rank));
   }
   Json json = {{"by_rank", ranks}};

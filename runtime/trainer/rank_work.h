@@ -27,8 +27,8 @@ public:
 
   /// Per rank: rows, tokens by list, what it decoded, rows of tables that it has, bytes of
   /// optimizer states of dense parameters, seconds in
-  /// exchanges and idle; and the imbalance of rows and tokens: over the steps, the sum of the most
-  /// that a rank had over the sum of the mean, minus 1. Collective.
+  /// exchanges and idle, its device; and the imbalance of rows and tokens: over the steps, the sum
+  /// of the most that a rank had over the sum of the mean, minus 1. Collective.
   Json toJson(const DecodedData &decoded, Session &session) const;
 
 private:
@@ -42,6 +42,8 @@ private:
   int64_t countIn(const Batch &batch, int32_t domain) const;
   template <class Body> void forSteps(const std::vector<int64_t> &steps, const Body &body) const;
   double imbalance(const std::vector<int64_t> &steps) const;
+  /// By rank; empty on the host.
+  Json devicesOf(const Session &session) const;
   /// The values of every rank.
   std::vector<std::vector<int64_t>> gathered(const std::vector<int64_t> &values) const;
 

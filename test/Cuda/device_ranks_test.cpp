@@ -10,8 +10,6 @@
 
 #include "simt.h"
 
-#include "genrec_rt/cuda/check.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +75,6 @@ protected:
     Result result;
     std::mutex mutex;
     runThreadRanks(ranks, [&](Communicator &comm) {
-      GENREC_CUDA_CHECK(cudaSetDevice(comm.getRank()));
       SessionOptions options;
       options.threads = 1;
       options.comm = &comm;
@@ -169,6 +166,49 @@ TEST_P(DeviceRanks, MayEndWhileTheNextOneIsDispatched) {
   std::vector<Samples> seen(batches.begin(), batches.begin() + 3);
   seen.push_back(batches.front());
   EXPECT_EQ(train(2, Overlap::keys, batches, {batches.front()}), train(1, Overlap::none, seen));
+}
+
+/// What sessions of so many ranks say; empty: nothing.
+std::string open(int32_t ranks, std::vector<int32_t> *numbers = nullptr) {
+  std::mutex mutex;
+  try {
+    runThreadRanks(ranks, [&](Communicator &comm) {
+      SessionOptions options;
+      options.threads = 1;
+      options.comm = &comm;
+      const Session session(rankModel(), options);
+      const std::lock_guard lock(mutex);
+      if (numbers)
+        (*numbers)[comm.getRank()] = session.deviceUse()->number;
+    });
+  } catch (const Error &error) {
+    return error.what() + std::string("; ") + error.help();
+  }
+  return "";
+}
+
+TEST_P(DeviceRanks, HaveADeviceEach) {
+  simt::options().devices = 4;
+  std::vector<int32_t> numbers(3, -1);
+  EXPECT_EQ(open(3, &numbers), "");
+  EXPECT_THAT(numbers, testing::ElementsAre(0, 1, 2));
+}
+
+TEST_P(DeviceRanks, AreRefusedWhereDevicesAreFewer) {
+  simt::options().devices = 2;
+  EXPECT_THAT(open(3), testing::HasSubstr(
+                           "rank 2 has no GPU of its own: ranks 0, 1, 2 see 2 GPUs together"));
+}
+
+TEST_P(DeviceRanks, AreRefusedWithoutCodeForTheDevice) {
+  simt::options().capability = 80;
+  for (const int32_t ranks : {1, 2}) {
+    simt::options().devices = ranks;
+    EXPECT_THAT(open(ranks), testing::AllOf(testing::HasSubstr(
+                                                "the GPU 'emulated device' has compute capability "
+                                                "8.0, and the model was compiled for 9.0"),
+                                            testing::HasSubstr("-DGENREC_CUDA_ARCHITECTURES=80 ")));
+  }
 }
 
 } // namespace

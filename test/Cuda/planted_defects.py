@@ -23,6 +23,7 @@ TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/
 STORE = "embedding/cuda/store.cu"
 LIBRARY = KERNELS + "library_products.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
+FIND_DEVICE = "core/cuda/find_device.cu"
 DEVICE = "embedding/cuda/device.cu"  # what a session's steps are queued by
 DISTINCT, LOOKUPS, TOUCHED = KERNELS + "distinct.cu", "embedding/cuda/distinct_lookups.cu", "embedding/cuda/distinct_rows.cu"
 DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
@@ -386,6 +387,7 @@ DEFECTS = [
     # Rows and sums that ranks exchange, beside a step and behind it.
     ranks("compute does not wait for the rows of other ranks", DEVICE,
           "GENREC_CUDA_CHECK(cudaEventRecord(followed, at(before)));"),
+    ranks("ranks stay on the device that is current", FIND_DEVICE, "GENREC_CUDA_CHECK(cudaSetDevice(number));"),
     ranks("counts of keys are read before they are there", EXCHANGE, "waitForStream(queue);"),
     ranks("a message of keys is one short", EXCHANGE, "(positions[cell(other + 1, 0)] - first) * 8",
           "(positions[cell(other + 1, 0)] - first) * 8 - 8 * (positions[cell(other + 1, 0)] > first)"),

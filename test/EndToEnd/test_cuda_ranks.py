@@ -161,6 +161,36 @@ def test_any_number_of_ranks_has_the_same_bits(binaries: dict[str, Path], rows: 
 
 
 @needs_mpi
+def test_ranks_take_the_devices_of_their_machine(
+    binaries: dict[str, Path], rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after another; without GENREC_SIMT_DEVICES, an emulated process has one that no other sees."""
+    binary = binaries["cuda-emulated"]
+    apart = train_on(binary, 2, rows, tmp_path / "apart", steps=1)["work"]["by_rank"]
+    monkeypatch.setenv("GENREC_SIMT_DEVICES", "2")
+    shared = train_on(binary, 2, rows, tmp_path / "shared", steps=1)["work"]["by_rank"]
+    assert [rank["device"]["index"] for rank in apart] == [0, 0]
+    assert [rank["device"]["index"] for rank in shared] == [0, 1]
+    for ranks in (apart, shared):
+        assert ranks[0]["device"]["uuid"] != ranks[1]["device"]["uuid"]
+        assert {rank["device"]["name"] for rank in ranks} == {"emulated device"}
+    assert saved(tmp_path / "apart") == saved(tmp_path / "shared")
+    ran = start(binary, 3, "train", "--data", rows, "--batch", BATCH, *PORTIONS)
+    assert ran.returncode == 1
+    assert ran.stderr.count("rank 2 has no GPU of its own: ranks 0, 1, 2 see 2 GPUs together") == 1
+
+
+def test_a_gpu_that_the_model_was_not_compiled_for(
+    binaries: dict[str, Path], rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GENREC_SIMT_CAPABILITY", "80")
+    ran = start(binaries["cuda-emulated"], 0, "train", "--data", rows, "--batch", BATCH)
+    assert ran.returncode == 1
+    assert "the GPU 'emulated device' has compute capability 8.0, and the model was compiled for 9.0" in ran.stderr
+    assert "-DGENREC_CUDA_ARCHITECTURES=80" in ran.stderr
+
+
+@needs_mpi
 def test_clipped_norms_and_rules_about_rows_have_the_same_bits(rows: Path, tmp_path: Path) -> None:
     """A norm that ranks add up exactly, rows that come and leave, and a bound over the rows of all ranks."""
     binary = compile_both(Crosses(), tmp_path)["cuda-emulated"]

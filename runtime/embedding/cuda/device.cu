@@ -3,6 +3,7 @@
 #include "genrec_rt/device.h"
 
 #include "../../comm_nccl/nccl_comm.h"
+#include "../../core/cuda/find_device.h"
 #include "../../ranks/cuda/portion_sums.h"
 #include "../../ranks/cuda/row_exchange.h"
 #include "distinct_lookups.h"
@@ -88,7 +89,7 @@ struct CudaMark final : DeviceMark {
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice() {
+  explicit CudaDevice(DeviceInfo found) : found(std::move(found)) {
     // Stores are used between steps on the legacy default stream, which waits for both of these.
     for (cudaStream_t &stream : queues)
       GENREC_CUDA_CHECK(cudaStreamCreate(&stream));
@@ -183,6 +184,7 @@ public:
   DeviceCounts counts() const override {
     return {streamWaits(), namedAllocations(), captures, launches};
   }
+  const DeviceInfo &info() const override { return found; }
 
   std::unique_ptr<DeviceMark> makeMark() override { return std::make_unique<CudaMark>(); }
   void place(DeviceMark &mark) override {
@@ -289,6 +291,7 @@ private:
 
   cudaStream_t at(DeviceQueue which) const { return queues[static_cast<int>(which)]; }
 
+  const DeviceInfo found;
   cudaStream_t queues[2] = {}, queue = nullptr, copies = nullptr;
   cudaEvent_t copied = nullptr, followed = nullptr;
   int64_t allocationsBefore = 0, captures = 0, launches = 0;
@@ -299,19 +302,16 @@ private:
       reductions; ///< by table: read until the update
 };
 
+struct CudaDevices final : genrec_rt_device {
+  std::unique_ptr<Device> open(Communicator *comm) override {
+    return std::make_unique<CudaDevice>(findDevice(comm));
+  }
+};
+
 } // namespace
 
 } // namespace genrec::rt::cuda
 
 extern "C" genrec_rt_device *genrec_rt_cuda_device(void) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0)
-    throw genrec::rt::Error(
-        std::string("the model was compiled for CUDA, and there is no device: ") +
-            (status == cudaSuccess ? "none was found" : cudaGetErrorString(status)),
-        "run it where a driver and a GPU are, or compile it with --target=cpu");
-  auto made = std::make_unique<genrec_rt_device>();
-  made->device = std::make_unique<genrec::rt::cuda::CudaDevice>();
-  return made.release();
+  return new genrec::rt::cuda::CudaDevices;
 }

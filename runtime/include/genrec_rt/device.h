@@ -38,6 +38,13 @@ struct DeviceMark {
   virtual ~DeviceMark() = default;
 };
 
+/// Which device it is.
+struct DeviceInfo {
+  int32_t number = 0; ///< among those that this process sees
+  std::string name;   ///< "NVIDIA H200"
+  std::string uuid;   ///< "GPU-…", of no other device
+};
+
 /// What a device has been asked for so far, in this process.
 struct DeviceCounts {
   int64_t waits = 0;       ///< of the host for the device
@@ -150,6 +157,7 @@ public:
   /// Rises where memory was given back or has moved: what was captured before may name it.
   virtual int64_t memoryVersion() const = 0;
   virtual DeviceCounts counts() const = 0;
+  virtual const DeviceInfo &info() const = 0;
 
   //===-- moments -----------------------------------------------------------===//
 
@@ -235,7 +243,11 @@ protected:
 
 /// What genrec_model_desc.device makes.
 struct genrec_rt_device {
-  std::unique_ptr<genrec::rt::Device> device;
+  virtual ~genrec_rt_device() = default;
+  /// The device of this process; of several ranks, each has one of its own. It belongs to the
+  /// calling thread. Null: this process alone. Throws Error where there is none that the program
+  /// can use. Collective.
+  virtual std::unique_ptr<genrec::rt::Device> open(genrec::rt::Communicator *comm) = 0;
 };
 
 #endif // GENREC_RT_DEVICE_H

@@ -231,6 +231,8 @@ struct MemoryUse {
 
 /// What a device was asked for so far, by this process.
 struct DeviceUse {
+  int32_t number = 0;                ///< of the device among those that this process sees
+  std::string name, uuid;            ///< likewise: "NVIDIA H200", "GPU-…"
   int64_t waits = 0;                 ///< of the host for the device
   int64_t allocations = 0;           ///< of memory there, and of pinned memory
   int64_t captures = 0;              ///< steps that were captured

@@ -57,7 +57,8 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
   made->rank = rank;
   made->device = currentDevice();
   made->thread = std::this_thread::get_id();
-  if (ranks > 1 && options().devices == 1) { // of this process: the other ranks have others
+  // One of this process, or of the machine: the other ranks are other processes.
+  if (ranks > 1 && (options().devices == 1 || areDevicesShared())) {
     std::string problem;
     made->processes = ProcessRanks::meet(id.internal, ranks, rank, problem);
     if (!made->processes)

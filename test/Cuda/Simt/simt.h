@@ -66,6 +66,14 @@ enum class Completion {
 
 /// The seed unless a test says another: 1, or what GENREC_SIMT_SEED says.
 uint64_t defaultSeed();
+/// The number of devices unless a test says another: 1, or what GENREC_SIMT_DEVICES says. Those
+/// belong to the machine: processes that see them see the same ones.
+int defaultDevices();
+bool areDevicesShared();
+/// Compute capability, times 10, that kernels are compiled for; and the device's unless a test says
+/// another: that, or what GENREC_SIMT_CAPABILITY says.
+constexpr int kCapability = 90;
+int defaultCapability();
 
 /// How launches run from now on; `options()` may be changed between launches.
 struct Options {
@@ -80,7 +88,9 @@ struct Options {
   /// in four atomics. 0: only where it must wait.
   uint32_t preemptOneIn = 64;
   /// Devices there are: at most 4.
-  int devices = 1;
+  int devices = defaultDevices();
+  /// Of the devices: compute capability, times 10.
+  int capability = defaultCapability();
   /// Bytes that cudaMalloc has to give, on each device, before it fails.
   int64_t deviceBytes = int64_t(8) << 30;
   /// Switches between threads after which a launch counts as waiting for ever.

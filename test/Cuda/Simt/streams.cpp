@@ -16,7 +16,6 @@ struct CallError {
   std::string text;
 };
 thread_local CallError callError;
-thread_local int device = 0;
 thread_local bool inCallback = false;
 
 /// Streams and events are kept, so that a use of one that was destroyed is known as such.
@@ -78,8 +77,6 @@ cudaError_t status() {
   return cudaErrorLaunchFailure;
 }
 
-int currentDevice() { return device; }
-
 simtStream &legacyStream(int onDevice) {
   static simtStream *streams[kMostDevices] = {};
   if (!streams[onDevice])
@@ -90,7 +87,7 @@ simtStream &legacyStream(int onDevice) {
 simtStream *streamAt(cudaStream_t stream, cudaError_t &error) {
   error = cudaSuccess;
   if (!stream || stream == cudaStreamLegacy)
-    return &legacyStream(device);
+    return &legacyStream(currentDevice());
   if (!stream->isDestroyed)
     return stream;
   error = refuse(cudaErrorInvalidResourceHandle,
@@ -208,10 +205,10 @@ cudaError_t enqueueLaunch(Launch launch, const void *kernel, cudaStream_t stream
   simtStream *to = streamAt(stream, error);
   if (!to)
     return error;
-  if (to->device != device)
+  if (to->device != currentDevice())
     return refuse(cudaErrorInvalidResourceHandle,
                   "a kernel is launched in a stream of device " + std::to_string(to->device) +
-                      " while device " + std::to_string(device) + " is current");
+                      " while device " + std::to_string(currentDevice()) + " is current");
   auto allowed = mostDynamicBytes().find(kernel);
   launch.mostDynamicBytes =
       allowed == mostDynamicBytes().end() ? 48 << 10 : static_cast<size_t>(allowed->second);
@@ -234,7 +231,7 @@ cudaError_t enqueueLaunch(Launch launch, const void *kernel, cudaStream_t stream
 } // namespace simt
 
 //===----------------------------------------------------------------------===//
-// Errors and devices
+// Errors
 //===----------------------------------------------------------------------===//
 
 const char *cudaGetErrorName(cudaError_t error) {
@@ -272,45 +269,11 @@ cudaError_t cudaGetLastError() {
   return machine.error.empty() ? std::exchange(callError.last, cudaSuccess) : status();
 }
 
-cudaError_t cudaGetDevice(int *current) {
-  *current = device;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int wanted) {
-  Lock lock;
-  if (wanted < 0 || wanted >= std::min(options().devices, kMostDevices))
-    return refuse(cudaErrorInvalidDevice,
-                  "device " + std::to_string(wanted) + " of " + std::to_string(options().devices));
-  device = wanted;
-  return status();
-}
-cudaError_t cudaGetDeviceCount(int *count) {
-  *count = std::min(options().devices, kMostDevices);
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
-  switch (attribute) {
-  case cudaDevAttrMultiProcessorCount:
-    *value = 3;
-    return cudaSuccess;
-  case cudaDevAttrComputeCapabilityMajor:
-    *value = 9;
-    return cudaSuccess;
-  case cudaDevAttrComputeCapabilityMinor:
-    *value = 0;
-    return cudaSuccess;
-  case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-    *value = static_cast<int>(kMostShared);
-    return cudaSuccess;
-  }
-  return refuse(cudaErrorInvalidValue, "an attribute that is not emulated");
-}
-
 cudaError_t cudaDeviceSynchronize() {
   Lock lock;
   if (cudaError_t error = refuseInCapture("cudaDeviceSynchronize"); error != cudaSuccess)
     return error;
-  return waitFor(lastOf(streamsOf(device)));
+  return waitFor(lastOf(streamsOf(currentDevice())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -321,7 +284,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
   Lock lock;
   if (flags > cudaStreamNonBlocking)
     return refuse(cudaErrorInvalidValue, "flags of a stream");
-  *stream = makeStream(device, flags, false);
+  *stream = makeStream(currentDevice(), flags, false);
   return status();
 }
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
@@ -404,7 +367,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   allEvents().push_back(std::make_unique<simtEvent>());
   *event = allEvents().back().get();
   (*event)->flags = flags;
-  (*event)->device = device;
+  (*event)->device = currentDevice();
   return status();
 }
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }

@@ -21,6 +21,8 @@ struct dim3 : simt::Extent {
   X(cudaErrorInvalidValue, 1, "invalid argument")                                                  \
   X(cudaErrorMemoryAllocation, 2, "out of memory")                                                 \
   X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                         \
+  X(cudaErrorNoKernelImageForDevice, 209,                                                          \
+    "no kernel image is available for execution on the device")                                    \
   X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                \
   X(cudaErrorNotReady, 600, "device not ready")                                                    \
   X(cudaErrorHostMemoryAlreadyRegistered, 712, "part or all of the memory is registered already")  \
@@ -71,6 +73,15 @@ enum cudaDeviceAttr {
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceCount(int *count);
+struct cudaUUID_t {
+  char bytes[16];
+};
+struct cudaDeviceProp {
+  char name[256];
+  cudaUUID_t uuid;
+  int major, minor;
+};
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
@@ -194,6 +205,11 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 // Launches
 //===----------------------------------------------------------------------===//
 
+struct cudaFuncAttributes {
+  int binaryVersion;
+};
+/// cudaErrorNoKernelImageForDevice where the device cannot run what is compiled (kCapability).
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel);
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 struct cudaLaunchAttribute;
 struct cudaLaunchConfig_t {
