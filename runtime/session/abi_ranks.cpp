@@ -32,7 +32,7 @@ void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
   if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] {
       if (DeviceRanks *onDevice = ranks->onDevice())
-        return onDevice->contribute(number, {partial, size}, {floats, size});
+        return onDevice->contribute(number, {partial, size}, {floats, size}, {parameters, size});
       ranks->contribute(number, {partial, size}, {floats, size}, {parameters, size});
     });
 }

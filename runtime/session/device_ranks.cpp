@@ -74,6 +74,39 @@ void DeviceRanks::bring(Communicator &on) {
   });
 }
 
+/// All ranks give the same sums in the same order, so their rounds have one order, too.
+void DeviceRanks::contribute(int32_t number, std::span<const float *const> partial,
+                             std::span<const int64_t> floats,
+                             std::span<const int32_t> parameters) {
+  sums->contribute(number, partial, floats);
+  // Others may be read by the compute stage. A step that is not dispatched may run beside another.
+  const bool ofParameters = std::ranges::all_of(parameters, [](int32_t of) { return of >= 0; });
+  if (!ahead || !isDispatched || !ofParameters || !sums->isWhole(number))
+    return;
+  ahead->setPurpose({"the gradients", slots.front()->step});
+  device.follow(DeviceQueue::sums, DeviceQueue::compute);
+  device.use(DeviceQueue::sums);
+  areSumsAhead = true;
+  try {
+    sums->reduce(*ahead, number);
+  } catch (...) {
+    device.use(DeviceQueue::compute);
+    throw;
+  }
+  device.use(DeviceQueue::compute);
+}
+
+void DeviceRanks::joinAhead() {
+  if (areSumsAhead)
+    device.follow(DeviceQueue::compute, DeviceQueue::sums);
+  areSumsAhead = false;
+}
+
+void DeviceRanks::collect(int32_t number, std::span<float *const> totals) {
+  joinAhead();
+  sums->collect(number, totals);
+}
+
 void DeviceRanks::contributeRows(int32_t table, const genrec_domain *touched, float *const *of,
                                  const float *rowSums) {
   rows->contribute(tables.storeOf[table], touched->device, touched->capacity, of, rowSums);
@@ -88,6 +121,7 @@ void DeviceRanks::contributeSegments(int32_t table, const genrec_domain *touched
 }
 
 void DeviceRanks::exchangeSums(bool updates) {
+  joinAhead();
   comm.setPurpose({updates ? "the gradients" : "the sums", slots.front()->step});
   sums->reduce(comm);
   if (!updates)

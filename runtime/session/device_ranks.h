@@ -40,11 +40,13 @@ public:
 
   void beginPortion() { rows->beginPortion(); }
   void endPortion() { rows->endPortion(); }
+  /// parameters[i]: as StepSums has them.
   void contribute(int32_t number, std::span<const float *const> partial,
-                  std::span<const int64_t> floats) {
-    sums->contribute(number, partial, floats);
-  }
-  void collect(int32_t number, std::span<float *const> totals) { sums->collect(number, totals); }
+                  std::span<const int64_t> floats, std::span<const int32_t> parameters);
+  /// From now on, sums that only the update reads travel by `of`, in a queue of their own, while the
+  /// compute stage goes on; null: behind it.
+  void setAhead(Communicator *of) { ahead = of; }
+  void collect(int32_t number, std::span<float *const> totals);
   void contributeRows(int32_t table, const genrec_domain *touched, float *const *of,
                       const float *rowSums);
   /// The same of sums that the device adds up from `segments` (genrec_rt_unique_rows).
@@ -75,12 +77,16 @@ private:
     genrec_row_note *beyond;
   };
 
+  void joinAhead();
+
   Device &device;
   Communicator &comm;
   const ExchangedTables &tables;
   const ParameterShards &shards;
   std::unique_ptr<DeviceRowExchange> rows;
   std::unique_ptr<DevicePortionSums> sums;
+  Communicator *ahead = nullptr;
+  bool areSumsAhead = false; ///< some of the step, which nothing has followed yet
   std::span<StepSlot *const> slots;
   std::vector<Lookup> lookups;            ///< by store
   std::vector<DeviceRowRequest> requests; ///< of these, in the same order

@@ -145,8 +145,10 @@ int64_t DeviceState::parameterBytes() const {
 
 void DeviceState::finish() noexcept {
   try {
-    owned->use(DeviceQueue::dispatch);
-    owned->synchronize();
+    for (DeviceQueue queue : {DeviceQueue::dispatch, DeviceQueue::sums}) {
+      owned->use(queue);
+      owned->synchronize();
+    }
     owned->use(DeviceQueue::compute);
     owned->joinCopies();
     owned->synchronize();

@@ -67,6 +67,10 @@ Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &mode
       steps{{comm, portions, model, tables, shards, travel, device},
             {comm, portions, model, tables, shards, travel,
              overlapping == Overlap::none ? nullptr : device}} {
+  if (device) { // sums of any size have rounds of their own; nothing is tried out
+    isAhead = early == EarlyGradients::yes && comm.getSize() > 1;
+    return;
+  }
   int64_t trained = 0;
   for (int32_t i = 0; i < model.parameter_count; ++i)
     trained += shards.isTrained(i) ? shards.countFloats(i) : 0;
@@ -79,6 +83,11 @@ Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &mode
 }
 
 void Ranks::beginCompute(RankStep &step, bool updates) {
+  if (DeviceRanks *onDevice = step.onDevice()) {
+    if (updates && isAhead && !aheadOnDevice)
+      aheadOnDevice = communicator.duplicate();
+    return onDevice->setAhead(updates && isAhead ? aheadOnDevice.get() : nullptr);
+  }
   if (updates && mayBeAhead && !ahead)
     ahead = std::make_unique<SumsAhead>(communicator);
   step.setAhead(updates && isAhead ? ahead.get() : nullptr);

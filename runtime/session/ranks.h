@@ -186,8 +186,8 @@ public:
   /// All ranks at the same time, between two steps: of which tables, by index, every rank has all
   /// rows from now on.
   void setReplicated(const genrec_model_desc &model, std::span<const char> replicated);
-  /// Before the compute stage of a step: whether sums travel ahead in it. Collective at the first
-  /// one that updates.
+  /// Before the compute stage of a step: whether sums travel ahead in it, on a device where it was
+  /// asked for, whatever their size. Collective at the first one that updates.
   void beginCompute(RankStep &step, bool updates);
   /// See RankStep; also finds out whether sums should travel ahead in the next step.
   void exchangeSums(RankStep &step, bool updates, OwnReport own);
@@ -195,8 +195,12 @@ public:
   void abortAhead(const std::string &why) noexcept {
     if (ahead)
       ahead->abort(why);
+    if (aheadOnDevice)
+      aheadOnDevice->abort(why);
   }
-  int64_t roundsAhead() const { return ahead ? ahead->rounds() : 0; }
+  int64_t roundsAhead() const {
+    return ahead ? ahead->rounds() : aheadOnDevice ? aheadOnDevice->rounds() : 0;
+  }
 
 private:
   bool chooseNext();
@@ -210,6 +214,7 @@ private:
   size_t number = 0;
   bool mayBeAhead = false;          ///< some sum is large enough, and may travel ahead
   std::unique_ptr<SumsAhead> ahead; ///< once a step updates
+  std::unique_ptr<Communicator> aheadOnDevice; ///< of a device, in place of it
   bool isAhead = false;
   std::optional<AheadTrial> trial; ///< of rank 0
   int64_t lastEnd = 0;             ///< of a step, by profileClock

@@ -59,7 +59,6 @@ void genrec_runtime::makeDevice(const SessionOptions &options) {
   };
   refuse(!options.replicate.empty(), "tables are to be replicated");
   refuse(!options.hostTables.empty(), "tables are to be in the host's memory");
-  refuse(options.earlyGradients != EarlyGradients::no, "gradients are to travel early");
   refuse(!options.rowTravel.requestersDeduplicate, "equal ids are to travel one by one");
   explainNonFinite = false; // a step does not run a second time there
   onDevice->setCaptures(options.captureSteps);

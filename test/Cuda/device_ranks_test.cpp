@@ -70,7 +70,8 @@ protected:
 
   /// Trains on so many ranks. With `again`, the run ends a batch early, and then comes that one.
   Result train(int32_t ranks, Overlap overlap, const std::vector<Samples> &batches,
-               const std::vector<Samples> &again = {}) {
+               const std::vector<Samples> &again = {},
+               EarlyGradients early = EarlyGradients::no) {
     simt::options() = {.seed = GetParam() + simt::defaultSeed() - 1, .devices = ranks};
     Result result;
     std::mutex mutex;
@@ -80,6 +81,7 @@ protected:
       options.comm = &comm;
       options.portions = kPortions;
       options.overlap = overlap;
+      options.earlyGradients = early;
       Session session(rankModel(), options);
       std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
       std::vector<double> losses;
@@ -150,6 +152,16 @@ TEST_P(DeviceRanks, HaveTheseBitsWithoutOverlap) {
   const Result alone = train(1, Overlap::none, batches), several = train(2, Overlap::none, batches);
   EXPECT_EQ(several, alone);
   EXPECT_EQ(several.ahead, 0);
+}
+
+/// Sums of the weight's gradients travel while those of rows are computed, and the next step's keys
+/// beside both.
+TEST_P(DeviceRanks, HaveTheseBitsWithEarlyGradients) {
+  const std::vector<Samples> batches = draw(4, 16);
+  const Result alone = train(1, Overlap::none, batches);
+  for (int32_t ranks : {2, 3})
+    EXPECT_EQ(train(ranks, Overlap::keys, batches, {}, EarlyGradients::yes), alone)
+        << ranks << " ranks";
 }
 
 /// Tables, messages and nodes grow from step to step.

@@ -143,9 +143,10 @@ def test_a_step_of_portions_takes_no_memory_and_waits_twice(
 
 @needs_mpi
 def test_any_number_of_ranks_has_the_same_bits(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
-    """Keys of the next step travel beside a step or not; ranks share the updates of parameters or not."""
+    """Keys of the next step and gradients travel beside a step or not; ranks share updates of parameters or not."""
     binary, tmp = binaries["cuda-emulated"], tmp_path
-    flags = {0: ("none",), 2: ("keys",), 3: ("rows", "--shard-optimizer"), 4: ("none",)}
+    early = ("--early-gradients", "on")
+    flags = {0: ("none",), 2: ("keys", *early), 3: ("rows", "--shard-optimizer", *early), 4: ("none",)}
     runs = {
         ranks: train_on(binary, ranks, rows, tmp / str(ranks), "--overlap", *given) for ranks, given in flags.items()
     }
@@ -339,7 +340,7 @@ def test_a_rank_that_is_gone_ends_the_others(
 
 @pytest.mark.parametrize(
     "flags",
-    [("--replicate", "c0"), ("--early-gradients", "on")],
+    [("--replicate", "c0"), ("--host-tables", "c0=8")],
     ids=lambda flags: flags[0][2:],
 )
 def test_what_is_not_there_is_refused(

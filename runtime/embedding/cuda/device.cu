@@ -90,7 +90,7 @@ struct CudaMark final : DeviceMark {
 class CudaDevice final : public Device {
 public:
   explicit CudaDevice(DeviceInfo found) : found(std::move(found)) {
-    // Stores are used between steps on the legacy default stream, which waits for both of these.
+    // Stores are used between steps on the legacy default stream, which waits for all of these.
     for (cudaStream_t &stream : queues)
       GENREC_CUDA_CHECK(cudaStreamCreate(&stream));
     GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
@@ -102,7 +102,7 @@ public:
     (void)cudaStreamSynchronize(copies);
     for (cudaEvent_t event : {copied, followed})
       (void)cudaEventDestroy(event);
-    for (cudaStream_t stream : {copies, queues[0], queues[1]})
+    for (cudaStream_t stream : {copies, queues[0], queues[1], queues[2]})
       (void)cudaStreamDestroy(stream);
   }
 
@@ -292,7 +292,7 @@ private:
   cudaStream_t at(DeviceQueue which) const { return queues[static_cast<int>(which)]; }
 
   const DeviceInfo found;
-  cudaStream_t queues[2] = {}, queue = nullptr, copies = nullptr;
+  cudaStream_t queues[3] = {}, queue = nullptr, copies = nullptr;
   cudaEvent_t copied = nullptr, followed = nullptr;
   int64_t allocationsBefore = 0, captures = 0, launches = 0;
   StoreStep storeStep;

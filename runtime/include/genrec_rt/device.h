@@ -5,8 +5,9 @@
 // without a device a session does what it does in its own memory. Models for CUDA name theirs in
 // their description (genrec_model_desc.device, runtime/embedding/cuda/device.cu).
 //
-// Work goes into one of two queues, each in order: lookups of a step into `dispatch`, the rest of
-// it into `compute`. What one does for the other is waited for where that is said (`follow`). A
+// Work goes into one of three queues, each in order: lookups of a step into `dispatch`, sums that
+// travel while it computes into `sums`, the rest of it into `compute`. What one does for another is
+// waited for where that is said (`follow`). A
 // call is done when it returns only where that is said. One thread at a time calls a device.
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +27,7 @@
 namespace genrec::rt {
 
 /// The queues of a device.
-enum class DeviceQueue { compute, dispatch };
+enum class DeviceQueue { compute, dispatch, sums };
 
 /// Work that was captured, to be launched any number of times.
 struct DeviceGraph {

@@ -88,7 +88,7 @@ float *PortionSums::addTree(Sum &sum, std::span<float *const> messages, int32_t 
 
 void PortionSums::reduce(Communicator &on) {
   for (Sum &sum : sums)
-    if (sum.given == own.count && !sum.total)
+    if (isWhole(sum))
       reduce(on, sum);
 }
 

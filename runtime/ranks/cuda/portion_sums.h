@@ -20,6 +20,8 @@ public:
   void begin() override;
   void contribute(int32_t number, std::span<const float *const> partial,
                   std::span<const int64_t> floats) override;
+  bool isWhole(int32_t number) const override { return isWhole(sums[number]); }
+  void reduce(Communicator &on, int32_t number) override { reduce(on, sums[number]); }
   void reduce(Communicator &on) override;
   void collect(int32_t number, std::span<float *const> totals) override;
   void sumExactly(std::span<const genrec_domain *const> rows, std::span<const char> travels,
@@ -50,6 +52,7 @@ private:
     int64_t begin, count;
   };
 
+  bool isWhole(const Sum &sum) const { return sum.given == own.count && !sum.total; }
   bool isSliced(const Sum &sum) const { return ranks > 2 && sum.length > kMostWhole; }
   Slice sliceOf(const Sum &sum, int32_t of) const;
   void reduce(Communicator &on, Sum &sum);
