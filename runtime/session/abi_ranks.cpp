@@ -13,6 +13,7 @@
 #include "recording.h"
 
 #include <algorithm>
+#include <vector>
 
 using namespace genrec::rt;
 
@@ -20,6 +21,11 @@ using namespace genrec::rt;
 /// NaNs.
 static RankStep *givesTo(const StepSlot &slot) {
   return slot.isFindingNonFinite ? nullptr : slot.rankStep;
+}
+
+/// An array of a call that is made again when the stage that makes it is launched as graphs.
+template <class T> static std::vector<T> copyOf(const T *from, size_t count) {
+  return {from, from + count};
 }
 
 extern "C" {
@@ -31,8 +37,12 @@ void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
   auto size = static_cast<size_t>(count);
   if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] {
-      if (DeviceRanks *onDevice = ranks->onDevice())
-        return onDevice->contribute(number, {partial, size}, {floats, size}, {parameters, size});
+      if (slot.onDevice)
+        return slot.onDevice->callBetween([&slot, number, of = copyOf(partial, size),
+                                           lengths = copyOf(floats, size),
+                                           whose = copyOf(parameters, size)] {
+          slot.rankStep->onDevice()->contribute(number, of, lengths, whose);
+        });
       ranks->contribute(number, {partial, size}, {floats, size}, {parameters, size});
     });
 }
@@ -49,8 +59,10 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
   }
   if (RankStep *ranks = slot.rankStep)
     return guarded(slot, [&] {
-      if (DeviceRanks *onDevice = ranks->onDevice())
-        return onDevice->collect(number, {sums, size});
+      if (slot.onDevice)
+        return slot.onDevice->callBetween([&slot, number, totals = copyOf(sums, size)] {
+          slot.rankStep->onDevice()->collect(number, totals);
+        });
       ranks->collect(number, {sums, size});
     });
   for (int32_t i = 0; i < count; ++i)
@@ -65,8 +77,9 @@ void genrec_rt_contribute_rows(genrec_step *step, int32_t table, const genrec_do
   StepSlot &slot = StepSlot::of(step);
   if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] {
-      if (DeviceRanks *onDevice = ranks->onDevice())
-        return onDevice->contributeRows(table, touched, rows, sums);
+      if (slot.onDevice)
+        return slot.onDevice->callBetween(
+            [=, &slot] { slot.rankStep->onDevice()->contributeRows(table, touched, rows, sums); });
       ranks->contributeRows(slot, table, {rows, static_cast<size_t>(touched->count)}, sums);
     });
 }
@@ -79,8 +92,10 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
   if (!givesTo(slot))
     return;
   guarded(slot, [&] {
-    if (DeviceRanks *onDevice = slot.rankStep->onDevice())
-      return onDevice->contributeSegments(table, touched, rows, segments, dim);
+    if (slot.onDevice)
+      return slot.onDevice->callBetween([=, &slot] {
+        slot.rankStep->onDevice()->contributeSegments(table, touched, rows, segments, dim);
+      });
     float *sums = slot.rowSums.ensure(std::max<int64_t>(touched->count * dim, 1));
     genrec_rt_segment_sum(step, touched, segments, parts, gradients, strides, dim, sums);
     genrec_rt_contribute_rows(step, table, touched, rows, dim, sums);

@@ -10,7 +10,7 @@ StepGraph &StepGraphs::of(const std::vector<int64_t> &key) {
   auto found =
       std::find_if(kept.begin(), kept.end(), [&](const auto &graph) { return graph->key == key; });
   if (found == kept.end()) {
-    if (kept.size() == kMost)
+    if (kept.size() == most)
       kept.pop_back();
     kept.push_back(std::make_unique<StepGraph>(device));
     kept.back()->key = key;

@@ -6,6 +6,9 @@
 // the device: the batch, its counts, the number of the step; and in pinned memory that the graph
 // copies from: the step's scalars.
 //
+// Of a portion, the compute stage is captured, in several graphs: what it gives to sums over
+// portions, or takes of them, follows from the data, and is called between two of them.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_SESSION_DEVICE_GRAPHS_H
@@ -13,6 +16,7 @@
 
 #include "device_reports.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +31,12 @@ struct StepScalar {
   float *pinned;
 };
 
+/// A graph, and a call that comes behind it; null: none.
+struct StepPiece {
+  std::unique_ptr<DeviceGraph> graph;
+  std::function<void()> then;
+};
+
 /// What the host does in place of running the stages: here all of it.
 struct StepGraph {
   explicit StepGraph(Device &device) : results(device) {}
@@ -35,19 +45,22 @@ struct StepGraph {
   int64_t memoryVersion = -1; ///< Device::memoryVersion when the key was seen
   int64_t pinnedBytes = 0;    ///< that the step took then
   bool isRefused = false;
-  std::unique_ptr<DeviceGraph> graph; ///< null: not captured
+  std::vector<StepPiece> pieces; ///< in the order of the stages; none: not captured
   PinnedPieces results;
   DeviceReports::Recorded reported;
   std::vector<StepScalar> scalars;
   std::vector<genrec_domain> domains; ///< as the stages have left them
 };
 
-/// The graphs of all slots and programs of a session; those used last are kept.
+/// The graphs of all slots and programs of a session; those used last are kept: eight for each
+/// portion.
 class StepGraphs {
 public:
   static constexpr size_t kMost = 8;
 
   explicit StepGraphs(Device &device) : device(device) {}
+
+  void setPortions(int32_t count) { most = kMost * static_cast<size_t>(count); }
 
   /// The graph of a key, not captured where there was none.
   StepGraph &of(const std::vector<int64_t> &key);
@@ -55,8 +68,12 @@ public:
   void refuse(const std::string &why);
   const std::vector<std::string> &refusals() const { return reasons; }
 
+  int64_t captures = 0; ///< of steps, or of their portions
+  int64_t launches = 0; ///< of what was captured
+
 private:
   Device &device;
+  size_t most = kMost;
   std::vector<std::unique_ptr<StepGraph>> kept; ///< the last used one first
   std::vector<std::string> reasons;
 };

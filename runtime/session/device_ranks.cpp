@@ -76,8 +76,7 @@ void DeviceRanks::bring(Communicator &on) {
 
 /// All ranks give the same sums in the same order, so their rounds have one order, too.
 void DeviceRanks::contribute(int32_t number, std::span<const float *const> partial,
-                             std::span<const int64_t> floats,
-                             std::span<const int32_t> parameters) {
+                             std::span<const int64_t> floats, std::span<const int32_t> parameters) {
   sums->contribute(number, partial, floats);
   // Others may be read by the compute stage. A step that is not dispatched may run beside another.
   const bool ofParameters = std::ranges::all_of(parameters, [](int32_t of) { return of >= 0; });

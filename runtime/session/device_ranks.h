@@ -43,8 +43,8 @@ public:
   /// parameters[i]: as StepSums has them.
   void contribute(int32_t number, std::span<const float *const> partial,
                   std::span<const int64_t> floats, std::span<const int32_t> parameters);
-  /// From now on, sums that only the update reads travel by `of`, in a queue of their own, while the
-  /// compute stage goes on; null: behind it.
+  /// From now on, sums that only the update reads travel by `of`, in a queue of their own, while
+  /// the compute stage goes on; null: behind it.
   void setAhead(Communicator *of) { ahead = of; }
   void collect(int32_t number, std::span<float *const> totals);
   void contributeRows(int32_t table, const genrec_domain *touched, float *const *of,

@@ -71,14 +71,6 @@ void DeviceStep::endBesideDispatch() {
   isDispatching = false;
 }
 
-void DeviceStep::beginCompute() {
-  if (state.capturesSteps())
-    state.graphs().refuse("steps of several portions or ranks run call by call");
-  device.follow(DeviceQueue::compute, DeviceQueue::dispatch);
-  slot.stream = device.stream();
-  dispatched = false;
-}
-
 bool DeviceStep::mayCapture() {
   if (!slot.profile)
     return state.capturesSteps();
@@ -122,12 +114,12 @@ void DeviceStep::runStages() {
   makeKey();
   StepGraph &graph = state.graphs().of(key);
   if (graph.memoryVersion == device.memoryVersion()) {
-    if (graph.graph)
+    if (!graph.pieces.empty())
       return launch(graph);
     if (!graph.isRefused && capture(graph))
-      return device.launch(*graph.graph);
+      return play(graph);
   }
-  graph.graph.reset();
+  graph.pieces.clear();
   slot.runLateStages();
   // All memory was taken now: the next step with this key takes none.
   graph.memoryVersion = device.memoryVersion();
@@ -141,28 +133,52 @@ bool DeviceStep::capture(StepGraph &graph) {
   const std::vector<genrec_domain> before = batch.domains;
   leaving.record(graph.results);
   scalars.clear();
-  std::string failed, refused;
+  pieces.clear();
+  refused.clear();
   device.beginCapture();
   isCapturing = true;
   try {
     slot.runLateStages();
   } catch (const std::exception &error) {
-    failed = error.what();
+    refused = error.what();
   }
+  endPiece(nullptr);
   isCapturing = false;
-  graph.graph = device.endCapture(&refused);
-  if (!failed.empty())
-    graph.graph.reset();
-  graph.reported = leaving.stopRecording(graph.graph != nullptr);
+  const bool isWhole = refused.empty();
+  graph.reported = leaving.stopRecording(isWhole);
   graph.scalars = scalars;
   graph.domains = batch.domains;
-  if (graph.graph)
+  if (isWhole) {
+    graph.pieces = std::move(pieces);
+    ++state.graphs().captures;
     return true;
+  }
+  pieces.clear();
   std::copy(before.begin(), before.end(), batch.domains.begin());
   slot.failure.clear();
   graph.isRefused = true;
-  state.graphs().refuse(failed.empty() ? refused : failed);
+  state.graphs().refuse(refused);
   return false;
+}
+
+void DeviceStep::endPiece(std::function<void()> then) {
+  std::string why;
+  StepPiece &piece = pieces.emplace_back();
+  piece.graph = device.endCapture(&why);
+  if (!piece.graph && refused.empty())
+    refused = why;
+  piece.then = std::move(then);
+  if (piece.then)
+    device.beginCapture();
+}
+
+void DeviceStep::play(StepGraph &graph) {
+  ++state.graphs().launches;
+  for (StepPiece &piece : graph.pieces) {
+    device.launch(*piece.graph);
+    if (piece.then)
+      piece.then();
+  }
 }
 
 void DeviceStep::launch(StepGraph &graph) {
@@ -172,7 +188,7 @@ void DeviceStep::launch(StepGraph &graph) {
     if (batch.isMade(static_cast<ptrdiff_t>(i)))
       batch.domains[i] = graph.domains[i];
   leaving.replay(graph.reported);
-  device.launch(*graph.graph);
+  play(graph);
 }
 
 void DeviceStep::queueReports() {

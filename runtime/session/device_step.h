@@ -50,10 +50,16 @@ public:
     }
   }
   bool isDispatched() const { return dispatched; }
-  /// Runs the stages behind dispatch.
+  /// Runs the stages behind dispatch; of one of several portions, the compute stage.
   void runStages();
-  /// The compute stage of one of several portions comes next; it and the update are not captured.
-  void beginCompute();
+  /// Makes a call of a stage that cannot be captured, between what is queued before and behind it:
+  /// at once, or, while the stage is captured, each time that it is launched.
+  template <class Call> void callBetween(Call call) {
+    if (isCapturing)
+      endPiece(std::move(call));
+    else
+      call();
+  }
   /// Queues copies of what is reported: the end of what the step queues.
   void queueReports();
   /// Waits for that end.
@@ -121,6 +127,9 @@ private:
   bool mayCapture();
   void makeKey();
   bool capture(StepGraph &graph);
+  /// Ends a graph of the stage that is captured, and begins the next one unless it is the last.
+  void endPiece(std::function<void()> then);
+  void play(StepGraph &graph);
   void launch(StepGraph &graph);
 
   StepSlot &slot;
@@ -136,6 +145,8 @@ private:
   std::vector<std::unique_ptr<DeviceMemory>> identities; ///< by table: of rows that are updated
   std::vector<int64_t> key;                              ///< of this step's graph
   std::vector<StepScalar> scalars; ///< that stages asked for while they are captured
+  std::vector<StepPiece> pieces;   ///< captured so far
+  std::string refused;             ///< why they cannot be
   bool isDispatching = false, isCapturing = false;
   bool dispatched = false;  ///< and runStages has not come yet
   bool isAbandoned = false; ///< work of a batch that never ran may be queued

@@ -2,6 +2,7 @@
 
 #include "runtime_state.h"
 
+#include "device_graphs.h"
 #include "ranks.h"
 
 #include "../core/threads.h"
@@ -36,6 +37,8 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
   makeRanks(options);
   PortionRange own = ranks ? ranks->own() : PortionRange{0, 1};
   firstPortion = own.first;
+  if (onDevice)
+    onDevice->graphs().setPortions(own.count);
   for (int32_t i = 0; i < own.count * model.output_count; ++i) {
     const genrec_output_desc &output = model.outputs[i % model.output_count];
     OutputRows &rows = outputs.emplace_back();

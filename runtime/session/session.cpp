@@ -362,8 +362,8 @@ std::optional<DeviceUse> Session::deviceUse() const {
                    info.uuid,
                    counts.waits,
                    counts.allocations,
-                   counts.captures,
-                   counts.launches,
+                   onDevice->graphs().captures,
+                   onDevice->graphs().launches,
                    impl->dispatchedAhead,
                    onDevice->graphs().refusals()};
 }

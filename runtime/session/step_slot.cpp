@@ -284,14 +284,12 @@ void StepSlot::runCompute() {
     shared.onDevice->giveParameters();
   // Only now: the portion before may have been in this memory until its end.
   place(plan->shared, shared.computeArena, plan->addresses);
-  if (onDevice && !rankStep)
-    return onDevice->runStages();
-  if (onDevice) {
-    onDevice->beginCompute();
+  if (!onDevice)
+    return runStage(plan->program->compute, Phase::compute, shared.pool.get());
+  if (rankStep)
     rankStep->onDevice()->beginPortion();
-  }
-  runStage(plan->program->compute, Phase::compute, shared.pool.get());
-  if (onDevice)
+  onDevice->runStages();
+  if (rankStep)
     rankStep->onDevice()->endPortion();
 }
 
@@ -346,7 +344,8 @@ void StepSlot::copyAhead() {
 
 void StepSlot::runLateStages() {
   runStage(plan->program->compute, Phase::compute, shared.pool.get());
-  runStage(plan->program->update, Phase::update, shared.pool.get());
+  if (!rankStep) // else it is behind what portions exchange
+    runStage(plan->program->update, Phase::update, shared.pool.get());
 }
 
 void StepSlot::describePlaces(std::vector<int64_t> &key) const {

@@ -27,10 +27,18 @@ struct Result {
   std::vector<double> losses;
   std::vector<float> weight;
   std::map<int64_t, std::vector<float>> rows;
-  int64_t ahead = 0; ///< steps that were dispatched beside another
+  int64_t ahead = 0;    ///< steps that were dispatched beside another
+  int64_t launches = 0; ///< of captured compute stages, on the last rank to end
+  std::vector<std::string> refusals;
   bool operator==(const Result &other) const {
     return losses == other.losses && weight == other.weight && rows == other.rows;
   }
+};
+
+struct How {
+  Overlap overlap = Overlap::none;
+  EarlyGradients early = EarlyGradients::no;
+  bool captures = true;
 };
 
 /// Rows [n p / S, n (p + 1) / S) of a batch.
@@ -69,9 +77,8 @@ protected:
   }
 
   /// Trains on so many ranks. With `again`, the run ends a batch early, and then comes that one.
-  Result train(int32_t ranks, Overlap overlap, const std::vector<Samples> &batches,
-               const std::vector<Samples> &again = {},
-               EarlyGradients early = EarlyGradients::no) {
+  Result train(int32_t ranks, How how, const std::vector<Samples> &batches,
+               const std::vector<Samples> &again = {}) {
     simt::options() = {.seed = GetParam() + simt::defaultSeed() - 1, .devices = ranks};
     Result result;
     std::mutex mutex;
@@ -80,8 +87,9 @@ protected:
       options.threads = 1;
       options.comm = &comm;
       options.portions = kPortions;
-      options.overlap = overlap;
-      options.earlyGradients = early;
+      options.overlap = how.overlap;
+      options.earlyGradients = how.early;
+      options.captureSteps = how.captures;
       Session session(rankModel(), options);
       std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
       std::vector<double> losses;
@@ -102,7 +110,10 @@ protected:
       if (comm.getRank() > 0)
         EXPECT_EQ(losses, result.losses.empty() ? losses : result.losses);
       result.losses = losses;
-      result.ahead = session.deviceUse()->dispatchedAhead;
+      const DeviceUse use = *session.deviceUse();
+      result.ahead = use.dispatchedAhead;
+      result.launches = use.launches;
+      result.refusals = use.refusals;
       ParameterView weight = session.parameter(0);
       result.weight.assign(weight.value.begin(), weight.value.end());
       TableView table = session.table(0);
@@ -133,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, DeviceRanks, testing::Range<uint64_t>(1, 3));
 
 TEST_P(DeviceRanks, HaveTheBitsOfOne) {
   const std::vector<Samples> batches = draw(3, 16);
-  const Result alone = train(1, Overlap::none, batches);
+  const Result alone = train(1, {Overlap::none}, batches);
   const Trained expected = trainOnHost(batches, start, kIds);
   ASSERT_EQ(alone.losses.size(), expected.losses.size());
   for (size_t i = 0; i < alone.losses.size(); ++i)
@@ -141,7 +152,7 @@ TEST_P(DeviceRanks, HaveTheBitsOfOne) {
   for (const auto &[id, row] : alone.rows)
     EXPECT_THAT(row, testing::Pointwise(testing::FloatNear(1e-4F), expected.rows[id]));
   for (int32_t ranks : {2, 3}) {
-    const Result several = train(ranks, Overlap::keys, batches);
+    const Result several = train(ranks, {Overlap::keys}, batches);
     EXPECT_EQ(several, alone) << ranks << " ranks";
     EXPECT_GT(several.ahead, 0);
   }
@@ -149,18 +160,35 @@ TEST_P(DeviceRanks, HaveTheBitsOfOne) {
 
 TEST_P(DeviceRanks, HaveTheseBitsWithoutOverlap) {
   const std::vector<Samples> batches = draw(3, 16);
-  const Result alone = train(1, Overlap::none, batches), several = train(2, Overlap::none, batches);
+  const Result alone = train(1, {Overlap::none}, batches),
+               several = train(2, {Overlap::none}, batches);
   EXPECT_EQ(several, alone);
   EXPECT_EQ(several.ahead, 0);
+}
+
+/// Between their graphs lies what they give to sums; the last portion's sums travel from there.
+TEST_P(DeviceRanks, LaunchComputeStagesAsGraphs) {
+  std::vector<Samples> batches;
+  for (uint64_t step = 1; step <= 15; ++step)
+    batches.push_back(drawSamples(step, 8, 12));
+  const Result alone = train(1, {.captures = false}, batches);
+  EXPECT_EQ(alone.launches, 0);
+  for (const int32_t ranks : {1, 2})
+    for (const EarlyGradients early : {EarlyGradients::no, EarlyGradients::yes}) {
+      const Result several = train(ranks, {Overlap::keys, early}, batches);
+      EXPECT_EQ(several, alone) << ranks << " ranks";
+      EXPECT_GT(several.launches, 3 * kPortions / ranks);
+      EXPECT_THAT(several.refusals, testing::IsEmpty());
+    }
 }
 
 /// Sums of the weight's gradients travel while those of rows are computed, and the next step's keys
 /// beside both.
 TEST_P(DeviceRanks, HaveTheseBitsWithEarlyGradients) {
   const std::vector<Samples> batches = draw(4, 16);
-  const Result alone = train(1, Overlap::none, batches);
+  const Result alone = train(1, {Overlap::none}, batches);
   for (int32_t ranks : {2, 3})
-    EXPECT_EQ(train(ranks, Overlap::keys, batches, {}, EarlyGradients::yes), alone)
+    EXPECT_EQ(train(ranks, {Overlap::keys, EarlyGradients::yes}, batches), alone)
         << ranks << " ranks";
 }
 
@@ -169,7 +197,7 @@ TEST_P(DeviceRanks, GrowBesideTheStepBefore) {
   std::vector<Samples> batches;
   for (int64_t i = 0; i < 4; ++i)
     batches.push_back(drawSamples(static_cast<uint64_t>(i) + 1, 30 << i, 100'000));
-  EXPECT_EQ(train(2, Overlap::keys, batches), train(1, Overlap::none, batches));
+  EXPECT_EQ(train(2, {Overlap::keys}, batches), train(1, {Overlap::none}, batches));
 }
 
 /// What was dispatched of the next step changes nothing.
@@ -177,7 +205,7 @@ TEST_P(DeviceRanks, MayEndWhileTheNextOneIsDispatched) {
   const std::vector<Samples> batches = draw(4, 16);
   std::vector<Samples> seen(batches.begin(), batches.begin() + 3);
   seen.push_back(batches.front());
-  EXPECT_EQ(train(2, Overlap::keys, batches, {batches.front()}), train(1, Overlap::none, seen));
+  EXPECT_EQ(train(2, {Overlap::keys}, batches, {batches.front()}), train(1, {Overlap::none}, seen));
 }
 
 /// What sessions of so many ranks say; empty: nothing.

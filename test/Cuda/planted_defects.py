@@ -91,6 +91,10 @@ def early(name: str, old: str, new: str = "", nth: int = 1) -> Defect:
     return Defect(name, SESSION + "ranks.cpp", "Seeds/DeviceRanks.HaveTheseBitsWithEarlyGradients/0", old, new, nth)
 
 
+def graphs(name: str, old: str, new: str = "", nth: int = 1) -> Defect:
+    return Defect(name, SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchComputeStagesAsGraphs/0", old, new, nth)
+
+
 LET_GO = "release(&shared.keys[keys.stage].empty);"
 SCORES = f"waitForProducts<1>();\n      keepInRegisters(scores);\n      {LET_GO}"
 OUT = "waitForProducts<0>();\n    keepInRegisters(out);\n    release(&shared.values[values.stageBefore()].empty);"
@@ -417,6 +421,7 @@ DEFECTS = [
           "to += other == rank ? 0 : static_cast<int64_t>(covers[other].size()) * mine.count;"),
     early("sums travel before they are there", "device.follow(DeviceQueue::sums, DeviceQueue::compute);"),
     early("sums that have travelled are not waited for", "device.follow(DeviceQueue::compute, DeviceQueue::sums);"),
+    graphs("what a stage gives to sums is left out of its graphs", "if (piece.then)\n      piece.then();"),
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),

@@ -22,6 +22,8 @@ struct Ledger {
   std::map<std::string, int64_t> allocations; ///< by name
 };
 
+thread_local int64_t allocationsOfThread = 0;
+
 // Never destroyed: buffers of static objects may be freed after it.
 Ledger &ledger() {
   static Ledger *instance = new Ledger;
@@ -75,6 +77,7 @@ void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream)
   GENREC_CUDA_CHECK(status);
   all.entries[memory] = {name, bytes};
   ++all.allocations[name];
+  ++allocationsOfThread;
   return memory;
 }
 
@@ -92,6 +95,7 @@ void *allocateNamedHost(const std::string &name, int64_t bytes) {
   GENREC_CUDA_CHECK(status);
   all.entries[memory] = {name, bytes};
   ++all.allocations[name];
+  ++allocationsOfThread;
   return memory;
 }
 
@@ -125,6 +129,8 @@ int64_t namedBytes(const std::string &prefix) {
     bytes += entry.name.rfind(prefix, 0) == 0 ? entry.bytes : 0;
   return bytes;
 }
+
+int64_t namedAllocationsOfThread() { return allocationsOfThread; }
 
 int64_t namedAllocations(const std::string &prefix) {
   Ledger &all = ledger();

@@ -77,8 +77,11 @@ __global__ void copyDomainKernel(genrec_domain *made, const genrec_domain *from)
 
 struct CudaGraph final : DeviceGraph {
   explicit CudaGraph(cudaGraphExec_t exec) : exec(exec) {}
-  ~CudaGraph() override { (void)cudaGraphExecDestroy(exec); }
-  cudaGraphExec_t exec;
+  ~CudaGraph() override {
+    if (exec)
+      (void)cudaGraphExecDestroy(exec);
+  }
+  cudaGraphExec_t exec; ///< null: nothing was captured
 };
 
 struct CudaMark final : DeviceMark {
@@ -151,39 +154,39 @@ public:
   void await(DeviceMark &mark) override { waitForEvent(static_cast<CudaMark &>(mark).event); }
 
   void beginCapture() override {
-    allocationsBefore = namedAllocations();
+    allocationsBefore = namedAllocationsOfThread();
     // Of this thread: the one that reads batches calls nothing here.
     GENREC_CUDA_CHECK(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal));
   }
   std::unique_ptr<DeviceGraph> endCapture(std::string *why) override {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
+    size_t nodes = 0;
     cudaError_t status = cudaStreamEndCapture(queue, &graph);
     if (status == cudaSuccess)
+      status = cudaGraphGetNodes(graph, nullptr, &nodes);
+    if (status == cudaSuccess && nodes > 0)
       status = cudaGraphInstantiate(&exec, graph, 0);
     if (status != cudaSuccess)
       *why = std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status);
     (void)cudaGetLastError();
     if (graph)
       (void)cudaGraphDestroy(graph);
-    if (!exec)
+    if (status != cudaSuccess)
       return nullptr;
     auto made = std::make_unique<CudaGraph>(exec);
-    if (namedAllocations() != allocationsBefore) {
+    if (namedAllocationsOfThread() != allocationsBefore) {
       *why = "memory was taken meanwhile";
       return nullptr;
     }
-    ++captures;
     return made;
   }
   void launch(DeviceGraph &graph) override {
-    GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, queue));
-    ++launches;
+    if (cudaGraphExec_t exec = static_cast<CudaGraph &>(graph).exec)
+      GENREC_CUDA_CHECK(cudaGraphLaunch(exec, queue));
   }
   int64_t memoryVersion() const override { return memoryMoves(); }
-  DeviceCounts counts() const override {
-    return {streamWaits(), namedAllocations(), captures, launches};
-  }
+  DeviceCounts counts() const override { return {streamWaits(), namedAllocations()}; }
   const DeviceInfo &info() const override { return found; }
 
   std::unique_ptr<DeviceMark> makeMark() override { return std::make_unique<CudaMark>(); }
@@ -294,7 +297,7 @@ private:
   const DeviceInfo found;
   cudaStream_t queues[3] = {}, queue = nullptr, copies = nullptr;
   cudaEvent_t copied = nullptr, followed = nullptr;
-  int64_t allocationsBefore = 0, captures = 0, launches = 0;
+  int64_t allocationsBefore = 0;
   StoreStep storeStep;
   DistinctRows distinct;
   DistinctLookupRows lookups;

@@ -50,8 +50,6 @@ struct DeviceInfo {
 struct DeviceCounts {
   int64_t waits = 0;       ///< of the host for the device
   int64_t allocations = 0; ///< of the device's memory and of pinned memory
-  int64_t captures = 0;    ///< graphs that were made
-  int64_t launches = 0;    ///< of graphs
 };
 
 /// Entries of a lookup. All arrays are the device's; one of `count` entries.

@@ -108,7 +108,8 @@ public:
   /// Gives lists of `floats` values of the next portion to the sum of `number`.
   virtual void contribute(int32_t number, std::span<const float *const> partial,
                           std::span<const int64_t> floats) = 0;
-  /// Whether all portions of this rank have given to the sum of `number`, which is not added up yet.
+  /// Whether all portions of this rank have given to the sum of `number`, which is not added up
+  /// yet.
   virtual bool isWhole(int32_t number) const = 0;
   /// Adds up that one. Collective, as the next one.
   virtual void reduce(Communicator &on, int32_t number) = 0;

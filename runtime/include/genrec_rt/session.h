@@ -235,8 +235,8 @@ struct DeviceUse {
   std::string name, uuid;            ///< likewise: "NVIDIA H200", "GPU-…"
   int64_t waits = 0;                 ///< of the host for the device
   int64_t allocations = 0;           ///< of memory there, and of pinned memory
-  int64_t captures = 0;              ///< steps that were captured
-  int64_t launches = 0;              ///< of captured steps
+  int64_t captures = 0;              ///< steps that were captured; of portions, each by itself
+  int64_t launches = 0;              ///< of captured steps, likewise
   int64_t dispatchedAhead = 0;       ///< steps whose lookups ran beside the step before
   std::vector<std::string> refusals; ///< why steps were not captured
 };

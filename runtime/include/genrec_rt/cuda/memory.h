@@ -33,6 +33,8 @@ void freeNamedHost(void *memory) noexcept;
 int64_t namedBytes(const std::string &prefix = {});
 /// How often these ran in this process for such buffers.
 int64_t namedAllocations(const std::string &prefix = {});
+/// The same of the calling thread, for any name.
+int64_t namedAllocationsOfThread();
 
 /// How often memory that a captured graph may name was given back in this process: what was
 /// captured before is not to be launched again.
