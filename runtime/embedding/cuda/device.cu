@@ -182,8 +182,8 @@ public:
     return made;
   }
   void launch(DeviceGraph &graph) override {
-    if (cudaGraphExec_t exec = static_cast<CudaGraph &>(graph).exec)
-      GENREC_CUDA_CHECK(cudaGraphLaunch(exec, queue));
+    if (static_cast<CudaGraph &>(graph).exec)
+      GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, queue));
   }
   int64_t memoryVersion() const override { return memoryMoves(); }
   DeviceCounts counts() const override { return {streamWaits(), namedAllocations()}; }
