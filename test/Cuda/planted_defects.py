@@ -19,6 +19,7 @@ SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
 KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cache_table.h"
 KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attention.h"
 SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
+INTERACTION = "include/genrec_rt/kernels/cuda/interaction.h"
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
 STORE = "embedding/cuda/store.cu"
 LIBRARY = KERNELS + "library_products.cu"
@@ -242,6 +243,10 @@ DEFECTS = [
            "(storeRelaxed(slot, wanted), kFree)"),
     Defect("rows are read before they are there", CROSS, "CrossAttention.*", "__syncwarp();", nth=1),
     Defect("rows are overwritten", CROSS, "CrossAttention.*", "__syncwarp(); // the next columns", "; // the next columns"),
+    Defect("vectors of a row are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=1),
+    Defect("vectors of a row are overwritten", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads(); // the next", "; // the next"),
+    Defect("shares of products are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=3),
+    Defect("shares of products are overwritten", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=4),
     # Tables.
     Defect("a key is placed while lanes read its bucket", CACHE, CACHE_TESTS, "__syncwarp(); // all", "; // all"),
     Defect("a placed key is read without __syncwarp", CACHE, CACHE_TESTS, "__syncwarp();\n  return", ";\n  return"),

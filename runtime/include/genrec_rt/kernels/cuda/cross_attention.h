@@ -116,7 +116,8 @@ template <int Size, bool Bf16> struct Columns {
   }
 };
 
-/// What dotRows reads, which waits for all lanes before it does.
+/// What dotRows reads. It waits for all lanes before it reads and after: the next vector may be
+/// written there.
 template <int Size, bool Bf16> __device__ void loadVector(float *to, const float *from) {
   for (int e = laneOf(); e < Size; e += kWarp)
     to[e] = factor<Bf16>(from[e]);
@@ -177,7 +178,6 @@ __global__ void __launch_bounds__(kThreads, 8) forward(CrossAttention a, float *
         attended.scale(rescale);
         attended.add(factor<Bf16>(weight), a.v + key * a.ldV + head * V, a.ldV, count);
       });
-      __syncwarp(); // the next query is written there
     }
     attended.store(out + (row * Heads + head) * V, softmax.total > 0 ? 1 / softmax.total : 0.0f);
   });
@@ -223,7 +223,6 @@ __global__ void __launch_bounds__(kThreads, 8)
       });
       if (laneOf() == 0)
         stats[row * Heads + head] = {softmax.greatest, softmax.total, mean};
-      __syncwarp(); // the next query is written there
     }
     dQuery.store(g.dQ + (row * Heads + head) * Qk, 1);
   });
@@ -259,7 +258,6 @@ __global__ void __launch_bounds__(kThreads, 8)
                  dKey.add(dScore, rows, a.ldQ, count);
                  dValue.add(factor<Bf16>(weight), gradients, g.ldDOut, count);
                });
-      __syncwarp(); // the next key is written there
     }
     dKey.store(g.dK + (row * Heads + head) * Qk, 1);
     dValue.store(g.dV + (row * Heads + head) * V, 1);
