@@ -21,7 +21,8 @@ KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attentio
 SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
 INTERACTION = "include/genrec_rt/kernels/cuda/interaction.h"
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
-STORE = "embedding/cuda/store.cu"
+STORE, STORE_KERNELS = "embedding/cuda/store.cu", "embedding/cuda/store_kernels.h"
+PIECES, PIECES_TESTS = KERNELS + "segment_pieces.h", "ScatteredSums.OfPiecesOfPieces"
 LIBRARY = KERNELS + "library_products.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
 FIND_DEVICE = "core/cuda/find_device.cu"
@@ -226,6 +227,8 @@ DEFECTS = [
     Defect("a mean divides its pieces, too", POOLS, "Pools.RandomLists", "unit.slot < 0 ? unit.end - unit.begin : 1", "unit.end - unit.begin"),
     Defect("a warp pools its first list for all", POOLED, "Pools.RandomLists", "__shfl_sync(0xFFFFFFFFu, first, lane)",
            "__shfl_sync(0xFFFFFFFFu, first, 0)"),
+    Defect("pieces of a level are put over those below", PIECES, PIECES_TESTS, "levelBegin += 2 * levelTerms;", ";"),
+    Defect("pieces of pieces begin where the terms do", PIECES, PIECES_TESTS, "from = first;", ";"),
     Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
     Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
     # Lists, products, top-k.
@@ -254,6 +257,7 @@ DEFECTS = [
     Defect("a slot is claimed without an atomic", KEYS, STORE_TESTS,
            "if (atomicCAS(word, before, before | kBusy << shift) != before)\n    return kNoSlot;",
            "storeRelaxed(word, before | kBusy << shift);"),
+    Defect("a warp makes one row of those it looks at", STORE_KERNELS, STORE_TESTS, "made &= made - 1", "made = 0"),
     Defect("an id is placed without an atomic", UNIQUE, "Unique.*", "atomicCAS(slot, kFree, position)",
            "(storeRelaxed(slot, position), kFree)"),
     Defect("the first position is set without an atomic", UNIQUE, "Unique.*", "atomicMin(slot, position);", "storeRelaxed(slot, position);"),

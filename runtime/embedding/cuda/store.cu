@@ -314,10 +314,13 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   const NewRows make{config.dim, config.valueFloats(),
                      static_cast<float>(accumulates ? config.initialAccumulator : 0),
                      accumulates ? config.stateWidth() : 0};
+  // Enough warps to fill a device; more positions have several in each.
+  const auto each = static_cast<int>(std::clamp<int64_t>(blocksFor(count, kMostBlocks), 1, kWarp));
   auto launch = [&](auto kernel) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), kernel, table, addresses, ids, slotOf.data(),
-                       count, flags.data(), cache ? leaving.data() : nullptr, ranks.data(),
-                       freedNumbers.data(), counters.data(), memberCountsOnDevice(), from, make);
+    GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(count, each), kWarp), kernel, table, addresses,
+                       ids, slotOf.data(), count, flags.data(), cache ? leaving.data() : nullptr,
+                       ranks.data(), freedNumbers.data(), counters.data(), memberCountsOnDevice(),
+                       from, make, each);
   };
   if (config.element == RowElement::bf16)
     launch(makeRows<Bf16>);

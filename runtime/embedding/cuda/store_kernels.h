@@ -65,53 +65,65 @@ struct NewRows {
   int64_t accumulated;
 };
 
+/// Fills row `number`, of the id with the key `key`. Called by a warp.
+template <class T>
+__device__ void makeRow(const RowAddresses &addresses, int64_t key, uint32_t number,
+                        const StoreDraws &draws, const NewRows &make) {
+  const RowDraws &drawn = draws.of(key);
+  const InitialDistribution distribution = drawn.distribution;
+  const kernels::RandomStream stream = drawn.stream;
+  const uint64_t id = draws.idOf(key), streamKey = kernels::streamKey(stream);
+  float *row = addresses.row(number);
+  T *values = reinterpret_cast<T *>(row);
+  // 16 lanes have the four words each of 64 columns.
+  for (int64_t base = laneOf() / 16 * 64 + laneOf() % 16; base < make.dim; base += 128) {
+    const uint32_t block = static_cast<uint32_t>(base / 64 * 16 + base % 16);
+    const kernels::PhiloxBlock words = kernels::philox4x32(
+        {{block, stream.op, static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)}},
+        static_cast<uint32_t>(streamKey), static_cast<uint32_t>(streamKey >> 32));
+#pragma unroll
+    for (int part = 0; part < 4; ++part)
+      if (base + 16 * part < make.dim)
+        values[base + 16 * part] = fromFloat<T>(
+            kernels::initialFromBits(static_cast<kernels::Distribution>(distribution.kind),
+                                     distribution.mean, distribution.scale, words.word[part]));
+  }
+  if (sizeof(T) == 2 && make.dim % 2 && laneOf() == 0)
+    values[make.dim] = fromFloat<T>(0.0f);
+  for (int64_t at = make.valueFloats + laneOf(); at < addresses.stride; at += kWarp)
+    row[at] = at < make.valueFloats + make.accumulated ? make.accumulator : 0.0f;
+  if (laneOf() == 0)
+    *addresses.id(number) = key;
+}
+
 /// Numbers the new ids by first appearance: erased numbers first, the last erased before the
 /// others; those that took a row from one that leaves (`leaving`, null in a store that is no cache)
-/// have its number. Then a warp fills the row.
+/// have its number. Then a warp fills the row. A warp looks at `each` positions at once, up to 32:
+/// mostly few ids are new, or none.
 template <class T>
-__global__ void __launch_bounds__(kStoreThreads)
+__global__ void __launch_bounds__(kStoreThreads, 4)
     makeRows(KeyTable table, RowAddresses addresses, const int64_t *ids, const int64_t *slotOf,
              int64_t count, const uint8_t *flags, const uint8_t *leaving, const uint32_t *ranks,
              const uint32_t *freedNumbers, const StoreCounters *counters, MemberCounts members,
-             StoreDraws draws, NewRows make) {
-  const uint32_t freed = counters->freed, used = counters->rows;
+             StoreDraws draws, NewRows make, int each) {
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
-  for (int64_t i = warp; i < count; i += warps) {
-    const bool isTaken = leaving && leaving[i];
-    if (!flags[i] && !isTaken)
-      continue;
-    const uint32_t rank = ranks[i];
-    const uint32_t number = isTaken        ? table.rows[slotOf[i]]
-                            : rank < freed ? freedNumbers[freed - 1 - rank]
-                                           : used + rank - freed;
-    const RowDraws &drawn = draws.of(ids[i]);
-    const InitialDistribution distribution = drawn.distribution;
-    const kernels::RandomStream stream = drawn.stream;
-    const uint64_t id = draws.idOf(ids[i]), key = kernels::streamKey(stream);
-    float *row = addresses.row(number);
-    T *values = reinterpret_cast<T *>(row);
-    // 16 lanes have the four words each of 64 columns.
-    for (int64_t base = laneOf() / 16 * 64 + laneOf() % 16; base < make.dim; base += 128) {
-      const uint32_t block = static_cast<uint32_t>(base / 64 * 16 + base % 16);
-      const kernels::PhiloxBlock words = kernels::philox4x32(
-          {{block, stream.op, static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)}},
-          static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
-#pragma unroll
-      for (int part = 0; part < 4; ++part)
-        if (base + 16 * part < make.dim)
-          values[base + 16 * part] = fromFloat<T>(
-              kernels::initialFromBits(static_cast<kernels::Distribution>(distribution.kind),
-                                       distribution.mean, distribution.scale, words.word[part]));
-    }
-    if (sizeof(T) == 2 && make.dim % 2 && laneOf() == 0)
-      values[make.dim] = fromFloat<T>(0.0f);
-    for (int64_t at = make.valueFloats + laneOf(); at < addresses.stride; at += kWarp)
-      row[at] = at < make.valueFloats + make.accumulated ? make.accumulator : 0.0f;
-    if (laneOf() == 0) {
-      *addresses.id(number) = ids[i];
-      if (!isTaken)
-        table.rows[slotOf[i]] = number;
-      members.add(ids[i]);
+  for (int64_t first = warp * each; first < count; first += warps * each) {
+    const int64_t own = first + laneOf();
+    const bool isOwn = laneOf() < each && own < count;
+    uint32_t made = __ballot_sync(kAllLanes, isOwn && (flags[own] || (leaving && leaving[own])));
+    for (; made; made &= made - 1) {
+      const int64_t i = first + __ffs(static_cast<int>(made)) - 1;
+      const bool isTaken = leaving && leaving[i];
+      const uint32_t rank = ranks[i], freed = counters->freed;
+      const uint32_t number = isTaken        ? table.rows[slotOf[i]]
+                              : rank < freed ? freedNumbers[freed - 1 - rank]
+                                             : counters->rows + rank - freed;
+      if (laneOf() == 0) {
+        if (!isTaken)
+          table.rows[slotOf[i]] = number;
+        members.add(ids[i]);
+      }
+      makeRow<T>(addresses, ids[i], number, draws, make);
     }
   }
 }

@@ -26,10 +26,10 @@ struct Pieces {
   /// kMostSummed^4 terms are more than a batch may have.
   static constexpr int kMostLevels = 4;
 
-  Piece *list;
+  Piece *list;      ///< by level, from levelBegin on
   float *sums;      ///< [piece][dim]
-  int64_t *firstOf; ///< by row: where its pieces of the highest level so far begin
-  uint32_t *counts; ///< by level: pieces of that level and of those below
+  int64_t *firstOf; ///< by row: where its pieces of its highest level begin
+  uint32_t *counts; ///< by level: its pieces
 
   /// Levels of the largest giant that `terms` terms may have.
   static int levelsOf(int64_t terms) {
@@ -38,9 +38,18 @@ struct Pieces {
       ++levels;
     return levels;
   }
-  /// Pieces of all levels. A giant of n terms has fewer than 2 n / kMostSummed, and a level above
-  /// the next has a hundredth of that.
-  static int64_t mostOf(int64_t terms) { return 3 * blocksFor(terms, kMostSummed); }
+  /// Where pieces of `level`, from 1, begin. A row with pieces of a level has more than
+  /// kMostSummed^level terms, so it has fewer than 2 n / kMostSummed^level of n terms.
+  static int64_t levelBegin(int64_t terms, int level) {
+    int64_t begin = 0;
+    for (int below = 1; below < level; ++below) {
+      terms = blocksFor(terms, kMostSummed);
+      begin += 2 * terms;
+    }
+    return begin;
+  }
+  /// Pieces of all levels.
+  static int64_t mostOf(int64_t terms) { return levelBegin(terms, levelsOf(terms) + 1); }
 };
 
 namespace {
@@ -53,32 +62,38 @@ __device__ int64_t pieceCount(int64_t items) { return (items + kMostSummed - 1) 
 __device__ int64_t pieceWarp() { return static_cast<int64_t>(blockIdx.x) * kPieceWarps + warpOf(); }
 __device__ int64_t pieceWarps() { return static_cast<int64_t>(gridDim.x) * kPieceWarps; }
 
-/// Cuts what is more than kMostSummed items before `level` (from 1). Where pieces are put depends
-/// on what runs when, what they hold does not.
+/// Cuts giants, and their pieces, on all levels. Where pieces are put depends on what runs when,
+/// what they hold does not.
 __global__ void __launch_bounds__(kPieceThreads)
-    cutPieces(int64_t count, const uint32_t *used, const int64_t *segments, int level,
+    cutPieces(int64_t count, const uint32_t *used, const int64_t *segments, int64_t terms,
               Pieces pieces) {
   const int64_t present = used ? min(count, static_cast<int64_t>(*used)) : count;
   for (int64_t base = pieceWarp() * kWarp; base < present; base += pieceWarps() * kWarp) {
     const int64_t u = base + laneOf();
-    const int64_t size = u < present ? segments[u + 1] - segments[u] : 0;
-    const int64_t items = detail::itemsAfter(size, level - 1);
-    int64_t from = 0;
-    uint32_t to = 0;
-    if (items > kMostSummed) {
-      from = level == 1 ? segments[u] : pieces.firstOf[u];
-      to = atomicAdd(pieces.counts + level, static_cast<uint32_t>(pieceCount(items)));
-      pieces.firstOf[u] = to;
-    }
-    uint32_t giants = __ballot_sync(kAllLanes, items > kMostSummed);
+    const int64_t begin = u < present ? segments[u] : 0;
+    const int64_t size = u < present ? segments[u + 1] - begin : 0;
+    uint32_t giants = __ballot_sync(kAllLanes, size > kMostSummed);
     for (; giants; giants &= giants - 1) {
       const int lane = __ffs(static_cast<int>(giants)) - 1;
-      const int64_t all = __shfl_sync(kAllLanes, items, lane);
-      const int64_t begin = __shfl_sync(kAllLanes, from, lane);
-      const uint32_t first = __shfl_sync(kAllLanes, to, lane);
-      for (int64_t piece = laneOf(); piece < pieceCount(all); piece += kWarp)
-        pieces.list[first + piece] = {begin + piece * kMostSummed,
-                                      begin + min(all, (piece + 1) * kMostSummed)};
+      int64_t items = __shfl_sync(kAllLanes, size, lane);
+      int64_t from = __shfl_sync(kAllLanes, begin, lane);
+      int64_t levelBegin = 0, levelTerms = terms; // Pieces::levelBegin
+      for (int level = 1; items > kMostSummed; ++level) {
+        const int64_t cut = pieceCount(items);
+        uint32_t taken = 0;
+        if (laneOf() == 0)
+          taken = atomicAdd(pieces.counts + level, static_cast<uint32_t>(cut));
+        const int64_t first = levelBegin + __shfl_sync(kAllLanes, taken, 0);
+        for (int64_t piece = laneOf(); piece < cut; piece += kWarp)
+          pieces.list[first + piece] = {from + piece * kMostSummed,
+                                        from + min(items, (piece + 1) * kMostSummed)};
+        from = first;
+        items = cut;
+        levelTerms = pieceCount(levelTerms);
+        levelBegin += 2 * levelTerms;
+      }
+      if (laneOf() == 0)
+        pieces.firstOf[base + lane] = from;
     }
   }
 }
@@ -87,9 +102,9 @@ __global__ void __launch_bounds__(kPieceThreads)
 /// base, base + 32, … below dim of terms [begin, end).
 template <class Terms>
 __global__ void __launch_bounds__(kPieceThreads)
-    sumLevel(int level, int64_t dim, Terms terms, Pieces pieces) {
-  const int64_t end = pieces.counts[level];
-  for (int64_t p = pieces.counts[level - 1] + pieceWarp(); p < end; p += pieceWarps()) {
+    sumLevel(int level, int64_t begin, int64_t dim, Terms terms, Pieces pieces) {
+  const int64_t end = begin + pieces.counts[level];
+  for (int64_t p = begin + pieceWarp(); p < end; p += pieceWarps()) {
     const Piece piece = pieces.list[p];
     for (int64_t base = laneOf(); base < dim; base += kWarp * kPieceColumns) {
       float total[kPieceColumns] = {};
@@ -115,15 +130,17 @@ template <class Terms>
 void sumPieces(int64_t count, const uint32_t *used, int64_t dim, const Terms &sources,
                const int64_t *offsets, int64_t terms, const Pieces &pieces, cudaStream_t stream) {
   const int levels = Pieces::levelsOf(terms);
-  if (levels > 0)
-    GENREC_CUDA_CHECK(cudaMemsetAsync(pieces.counts, 0, sizeof(uint32_t), stream));
+  if (levels == 0)
+    return;
+  GENREC_CUDA_CHECK(
+      cudaMemsetAsync(pieces.counts, 0, sizeof(uint32_t) * (Pieces::kMostLevels + 1), stream));
+  GENREC_CUDA_LAUNCH(stream, shapeOfPieces(count, kPieceThreads), cutPieces, count, used, offsets,
+                     terms, pieces);
   for (int level = 1; level <= levels; ++level) {
-    GENREC_CUDA_CHECK(cudaMemcpyAsync(pieces.counts + level, pieces.counts + level - 1,
-                                      sizeof(uint32_t), cudaMemcpyDeviceToDevice, stream));
-    GENREC_CUDA_LAUNCH(stream, shapeOfPieces(count, kPieceThreads), cutPieces, count, used, offsets,
-                       level, pieces);
-    GENREC_CUDA_LAUNCH(stream, shapeOfPieces(Pieces::mostOf(terms), kPieceWarps), sumLevel<Terms>,
-                       level, dim, sources, pieces);
+    const int64_t begin = Pieces::levelBegin(terms, level);
+    GENREC_CUDA_LAUNCH(stream,
+                       shapeOfPieces(Pieces::levelBegin(terms, level + 1) - begin, kPieceWarps),
+                       sumLevel<Terms>, level, begin, dim, sources, pieces);
   }
 }
 
