@@ -36,8 +36,9 @@ void DeviceStep::clearTemporaries() {
 void DeviceStep::beginDispatch(const HostBatch &host) {
   device.use(DeviceQueue::dispatch);
   isDispatching = true;
-  // Stores are used by one queue at a time.
-  if (state.takeLookedUp() || state.lookupsFollow())
+  // Stores are used by one queue at a time. Several portions look up once the step before has
+  // ended.
+  if (state.takeLookedUp() || (state.lookupsFollow() && !slot.rankStep))
     device.follow(DeviceQueue::dispatch, DeviceQueue::compute);
   if (isAbandoned)
     device.synchronize();

@@ -61,7 +61,6 @@ void genrec_runtime::makeDevice(const SessionOptions &options) {
                   "leave that out, or compile the model with --target=cpu");
   };
   refuse(!options.replicate.empty(), "tables are to be replicated");
-  refuse(!options.hostTables.empty(), "tables are to be in the host's memory");
   refuse(!options.rowTravel.requestersDeduplicate, "equal ids are to travel one by one");
   explainNonFinite = false; // a step does not run a second time there
   onDevice->setCaptures(options.captureSteps);

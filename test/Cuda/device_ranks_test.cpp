@@ -39,6 +39,7 @@ struct How {
   Overlap overlap = Overlap::none;
   EarlyGradients early = EarlyGradients::no;
   bool captures = true;
+  int64_t cached = 0; ///< above 0: rows are in the host's memory, and so many on each device
 };
 
 /// Rows [n p / S, n (p + 1) / S) of a batch.
@@ -90,6 +91,8 @@ protected:
       options.overlap = how.overlap;
       options.earlyGradients = how.early;
       options.captureSteps = how.captures;
+      if (how.cached > 0)
+        options.hostTables = {{"t", how.cached}};
       Session session(rankModel(), options);
       std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
       std::vector<double> losses;
@@ -198,6 +201,17 @@ TEST_P(DeviceRanks, GrowBesideTheStepBefore) {
   for (int64_t i = 0; i < 4; ++i)
     batches.push_back(drawSamples(static_cast<uint64_t>(i) + 1, 30 << i, 100'000));
   EXPECT_EQ(train(2, {Overlap::keys}, batches), train(1, {Overlap::none}, batches));
+}
+
+/// Owners bring rows that their caches have or not; the cache has fewer than a step looks up.
+TEST_P(DeviceRanks, MayKeepRowsInHostMemory) {
+  const std::vector<Samples> batches = draw(4, 300, 5000); // a cache has at least 128 rows
+  const Result onDevice = train(1, {}, batches);
+  for (const int32_t ranks : {1, 2}) {
+    const Result onHost = train(ranks, {.overlap = Overlap::keys, .cached = 1}, batches);
+    EXPECT_EQ(onHost, onDevice) << ranks << " ranks";
+    EXPECT_EQ(onHost.ahead > 0, ranks > 1);
+  }
 }
 
 /// What was dispatched of the next step changes nothing.

@@ -380,7 +380,7 @@ DEFECTS = [
     session("a session ends while a batch is copied", "state.cpp", "owned->joinCopies();", tests="ASessionMayEndWhileTheNextStepIsQueued"),
     session("a step does not wait for its batch", "batch.cpp", "if (isCopying)\n    device.joinCopies();"),
     session("dispatch does not wait for late lookups", "step.cpp",
-            "if (state.takeLookedUp() || state.lookupsFollow())\n    device.follow(DeviceQueue::dispatch, DeviceQueue::compute);",
+            "if (state.takeLookedUp() || (state.lookupsFollow() && !slot.rankStep))\n    device.follow(DeviceQueue::dispatch, DeviceQueue::compute);",
             tests="ALookupBehindDispatchIsNotCaptured"),
     session("stages do not wait for dispatch", "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);"),
     session("a graph has the rate of its first step", "step.cpp", "*scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);", ";"),
@@ -430,7 +430,8 @@ DEFECTS = [
           "to += other == rank ? 0 : static_cast<int64_t>(covers[other].size()) * mine.count;"),
     early("sums travel before they are there", "device.follow(DeviceQueue::sums, DeviceQueue::compute);"),
     early("sums that have travelled are not waited for", "device.follow(DeviceQueue::compute, DeviceQueue::sums);"),
-    graphs("what a stage gives to sums is left out of its graphs", "if (piece.then)\n      piece.then();"),
+    graphs("a stage gives to sums before it has computed", "device.launch(*piece.graph);\n    if (piece.then)\n      piece.then();",
+           "if (piece.then) piece.then(); device.launch(*piece.graph);"),
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),

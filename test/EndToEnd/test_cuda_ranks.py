@@ -268,6 +268,28 @@ def test_owners_that_do_not_deduplicate_have_the_same_bits(
 
 
 @needs_mpi
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_tables_in_host_memory_have_the_same_bits(
+    ranks: int, binaries: dict[str, Path], rows: Path, tmp_path: Path
+) -> None:
+    """Owners keep the rows there; evaluation reads those that are not in their caches where they are."""
+    binary, evaluated = binaries["cuda-emulated"], []
+    runs = {"device": (0, ()), "host": (ranks, ("--host-tables", "c1=3", "--overlap", "keys"))}
+    trained = {
+        name: train_on(binary, on, rows, tmp_path / name, *flags, steps=12) for name, (on, flags) in runs.items()
+    }
+    assert losses(trained["host"]) == losses(trained["device"])
+    assert saved(tmp_path / "host") == saved(tmp_path / "device")
+    for on, flags in ((0, ()), (ranks, ("--host-tables", "c1=3"))):
+        report = tmp_path / "evaluation.json"
+        ran = start(binary, on, "evaluate", "--data", rows, "--checkpoint", tmp_path / "host", "--batch", BATCH,
+                    *PORTIONS, *flags, "--metrics-json", report)  # fmt: skip
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        evaluated.append(json.loads(report.read_text())["evaluation"]["loss"])
+    assert evaluated[0] == evaluated[1]
+
+
+@needs_mpi
 def test_checkpoints_go_between_ranks_and_targets(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
     """2 ranks with devices, then 4 CPUs, then one device: as the CPU alone."""
     cpu, cuda = (binaries[target] for target in TARGETS)
@@ -339,15 +361,8 @@ def test_a_rank_that_is_gone_ends_the_others(
     assert saved(disturbed) == saved(tmp_path / "whole")
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [("--replicate", "c0"), ("--host-tables", "c0=8")],
-    ids=lambda flags: flags[0][2:],
-)
-def test_what_is_not_there_is_refused(
-    binaries: dict[str, Path], rows: Path, flags: tuple[str, ...], tmp_path: Path
-) -> None:
-    ran = start(binaries["cuda-emulated"], 0, "train", "--data", rows, "--batch", BATCH, *PORTIONS, *flags)
+def test_what_is_not_there_is_refused(binaries: dict[str, Path], rows: Path) -> None:
+    ran = start(binaries["cuda-emulated"], 0, "train", "--data", rows, "--batch", BATCH, *PORTIONS, "--replicate", "c0")
     assert ran.returncode == 1
     assert "compiled for CUDA, cannot do yet" in ran.stderr
 
