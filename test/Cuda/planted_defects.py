@@ -326,7 +326,11 @@ DEFECTS = [
     Defect("chunks are added up that nobody wrote", DISTINCT, PRODUCT_TESTS, "chunk < chunks", "chunk < mostChunks"),
     Defect("places without a row have no number", DISTINCT, PRODUCT_TESTS, "(places < lookups.parts * lookups.capacity)", "0"),
     Defect("places without a row are left as they are", LOOKUPS, LOOKUP_TESTS, "ids[i] = 0;"),
-    Defect("entries that touch nothing are left as they are", TOUCHED, STEP_TESTS, "present[i] = 0;"),
+    Defect("entries that touch nothing have a row", TOUCHED, STEP_TESTS,
+           "isTouched ? static_cast<int64_t>(reinterpret_cast<uintptr_t>(row)) : 0",
+           "static_cast<int64_t>(reinterpret_cast<uintptr_t>(row))"),
+    Defect("the last segment has what is skipped", ORDER, "Unique.ZeroIsNone", "min(keys[order[at]], keysThere)", "keys[order[at]]"),
+    Defect("what is skipped has the number of an id", UNIQUE, "Unique.ZeroIsNone", "static_cast<uint32_t>(batch.count)", "0"),
     # Lists.
     Defect("later rounds of a scan begin at nothing", SCAN_LENGTHS, "ListDomains.*", "before += total;"),
     Defect("a block's lists begin behind its own", SCAN_LENGTHS, "ListDomains.*", "block < blockIdx.x", "block <= blockIdx.x"),

@@ -99,6 +99,43 @@ TEST(Unique, AnyNumberIsAnId) {
   EXPECT_EQ(uniqueOf(ids, {0, 6}), expectedOf(ids, {0, 6}));
 }
 
+// As of rows that are touched: places without one come behind all, and end the last segment.
+TEST(Unique, ZeroIsNone) {
+  Unique unique("test");
+  StableOrder stable("test");
+  for (int64_t count : {1, 300, 4099})
+    for (uint32_t zeroIn : {1u, 2u, 1000u}) {
+      Ids ids = randomIds(count, 100, zeroIn), some;
+      std::mt19937 random(zeroIn);
+      for (int64_t &id : ids) {
+        id = random() % zeroIn == 0 ? 0 : id + 1;
+        if (id)
+          some.push_back(id);
+      }
+      const auto present = static_cast<int64_t>(some.size());
+      const Found expected = expectedOf(some, {0, present});
+      Copy<int64_t> input(ids), distinct(Ids(ids.size())), offsets(Ids(ids.size() + 1));
+      Copy<uint32_t> inverse{Numbers(ids.size())}, total{Numbers(1)}, order{Numbers(ids.size())};
+      unique.runWithoutZero(input.data(), count,
+                            {distinct.data(), inverse.data(), nullptr, nullptr, total.data()},
+                            nullptr);
+      stable.run(inverse.data(), count, count + 1, order.data(), nullptr);
+      findSegments(inverse.data(), order.data(), count, total.data(), offsets.data(), nullptr);
+      const size_t found = total.fetch()[0];
+      ASSERT_EQ(found, expected.ids.size());
+      Ids rows = distinct.fetch(), begins = offsets.fetch();
+      rows.resize(found);
+      EXPECT_EQ(rows, expected.ids);
+      const Numbers numbers = inverse.fetch();
+      size_t at = 0;
+      for (size_t i = 0; i < ids.size(); ++i)
+        ASSERT_EQ(numbers[i], ids[i] ? expected.inverse[at++] : count) << i;
+      EXPECT_EQ(begins[found], present);
+      for (size_t u = 0; u < found; ++u)
+        EXPECT_EQ(begins[u + 1] - begins[u], expected.counts[u]);
+    }
+}
+
 TEST(Unique, SegmentsAreApartAndMayBeEmpty) {
   const Ids ids = randomIds(600, 50), offsets = {0, 0, 1, 200, 200, 201, 599, 600, 600};
   EXPECT_EQ(uniqueOf(ids, offsets), expectedOf(ids, offsets));

@@ -21,10 +21,10 @@ struct Part {
   const int64_t *parents;
 };
 
-/// A warp per entry: its row's address, where its gradient is, and whether it touches the row.
+/// A warp per entry: the address of the row that it touches, or 0, and where its gradient is.
 __global__ void __launch_bounds__(kThreads)
     listEntries(Part part, int64_t dim, bool all, const float *zeros, int64_t *ids,
-                const float **terms, uint8_t *flags) {
+                const float **terms) {
   const int64_t count = part.domain->count;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); i < part.capacity;
        i += static_cast<int64_t>(gridDim.x) * kWarps) {
@@ -43,43 +43,17 @@ __global__ void __launch_bounds__(kThreads)
     if (laneOf() != 0)
       continue;
     const int64_t at = part.first + i;
-    ids[at] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(row));
+    ids[at] = isTouched ? static_cast<int64_t>(reinterpret_cast<uintptr_t>(row)) : 0;
     terms[at] = gradient;
-    flags[at] = isTouched;
   }
 }
 
-/// Brings what is touched to the front, in order.
-__global__ void __launch_bounds__(kThreads)
-    packEntries(const int64_t *ids, const float *const *terms, const uint8_t *flags,
-                const uint32_t *ranks, int64_t count, int64_t *present, const float **packed) {
-  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    if (flags[i]) {
-      present[ranks[i]] = ids[i];
-      packed[ranks[i]] = terms[i];
-    }
-}
-
-/// Entries behind those that are touched stand for row 0, which comes last; bounds[0 … 2] are the
-/// two segments.
-__global__ void __launch_bounds__(kThreads)
-    markRest(const uint32_t *touched, int64_t count, int64_t *present, int64_t *bounds) {
-  for (int64_t i = *touched + threadInGrid(); i < count; i += threadsInGrid())
-    present[i] = 0;
-  if (threadInGrid() == 0) {
-    bounds[0] = 0;
-    bounds[1] = *touched;
-    bounds[2] = count;
-  }
-}
-
-__global__ void describeTouched(const int64_t *rows, genrec_domain *touched, uint32_t *used) {
-  touched->count = touched->max_length = rows[1];
+__global__ void describeTouched(const uint32_t *rows, genrec_domain *touched) {
+  touched->count = touched->max_length = *rows;
   touched->offsets = nullptr;
   touched->parent = nullptr;
   touched->identity = nullptr;
   touched->parent_domain = nullptr;
-  *used = static_cast<uint32_t>(rows[1]);
 }
 
 /// A warp per row, 128 columns at a time: what segmentSum adds up where a kernel has the row.
@@ -121,20 +95,14 @@ void DistinctRows::run(const DeviceGradients &from, SegmentReduction &sums, genr
   int64_t total = 0;
   for (int32_t part = 0; part < from.parts; ++part)
     total += from.domains[part]->capacity;
-  const int64_t room = total + 1;
-  ids.ensure(room, stream);
-  flags.ensure(room, stream);
-  ranks.ensure(room, stream);
-  present.ensure(room, stream);
-  inverse.ensure(room, stream);
-  counters.ensure(3, stream); // touched entries, distinct ids, distinct rows
-  bounds.ensure(6, stream);   // of entries, of distinct rows
-  terms.ensure(room, stream);
+  ids.ensure(total + 1, stream);
+  inverse.ensure(total + 1, stream);
+  rowCount.ensure(1, stream);
   // GENREC_SEGMENT_BYTES_PER_ROW and GENREC_SEGMENT_BYTES have room for these.
   static_assert(sizeof(SegmentSums) <= 128);
   auto *offsets = reinterpret_cast<int64_t *>(static_cast<char *>(segments) + 128);
-  auto *packed = reinterpret_cast<const float **>(offsets + total + 2);
-  auto *order = reinterpret_cast<uint32_t *>(packed + total);
+  auto *terms = reinterpret_cast<const float **>(offsets + total + 2);
+  auto *order = reinterpret_cast<uint32_t *>(terms + total);
   int64_t first = 0;
   for (int32_t part = 0; part < from.parts; ++part) {
     const int64_t capacity = from.domains[part]->capacity;
@@ -147,30 +115,22 @@ void DistinctRows::run(const DeviceGradients &from, SegmentReduction &sums, genr
                     from.parents[part]};
     if (capacity > 0)
       GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * kWarp, kThreads), listEntries, each,
-                         from.dim, from.all, from.zeros, ids.data(), terms.data(), flags.data());
+                         from.dim, from.all, from.zeros, ids.data(), terms);
     first += capacity;
   }
-  flagRanks.run(flags.data(), total, ranks.data(), counters.data(), stream);
-  const LaunchShape shape = shapeOfThreads(total, kThreads);
-  GENREC_CUDA_LAUNCH(stream, shape, packEntries, ids.data(), terms.data(), flags.data(),
-                     ranks.data(), total, present.data(), packed);
-  GENREC_CUDA_LAUNCH(stream, shape, markRest, counters.data(), total, present.data(),
-                     bounds.data());
   UniqueResult result;
   result.ids = reinterpret_cast<int64_t *>(rows);
   result.inverse = inverse.data();
-  result.offsets = bounds.data() + 3;
-  result.total = counters.data() + 1;
-  unique.run(present.data(), total, bounds.data(), 2, result, stream);
+  result.total = rowCount.data();
+  unique.runWithoutZero(ids.data(), total, result, stream);
   stableOrder.run(inverse.data(), total, total + 1, order, stream);
-  findSegments(inverse.data(), order, total, result.total, offsets, stream);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), describeTouched, bounds.data() + 3,
-                     touched->device, counters.data() + 2);
+  findSegments(inverse.data(), order, total, rowCount.data(), offsets, stream);
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), describeTouched, rowCount.data(),
+                     touched->device);
   SegmentTerms of;
-  of.rows = packed;
+  of.rows = terms;
   of.order = order;
-  const SegmentSums *made =
-      sums.run(total, counters.data() + 2, from.dim, of, offsets, total, stream);
+  const SegmentSums *made = sums.run(total, rowCount.data(), from.dim, of, offsets, total, stream);
   GENREC_CUDA_CHECK(
       cudaMemcpyAsync(segments, made, sizeof(SegmentSums), cudaMemcpyDeviceToDevice, stream));
 }

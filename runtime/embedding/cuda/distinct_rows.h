@@ -9,7 +9,6 @@
 #define GENREC_RT_EMBEDDING_CUDA_DISTINCT_ROWS_H
 
 #include "genrec_rt/device.h"
-#include "genrec_rt/kernels/cuda/ranks.h"
 #include "genrec_rt/kernels/cuda/segment_sums.h"
 #include "genrec_rt/kernels/cuda/unique.h"
 
@@ -28,16 +27,10 @@ public:
                   cudaStream_t stream);
 
 private:
-  DeviceArray<int64_t> ids{"update.ids"}; ///< addresses of rows; 0 where one is not touched
-  DeviceArray<const float *> terms{
-      "update.terms"}; ///< of all entries: where their gradient rows are
-  DeviceArray<uint8_t> flags{"update.flags"};
-  DeviceArray<uint32_t> ranks{"update.ranks"};
-  DeviceArray<int64_t> present{"update.present"};
+  DeviceArray<int64_t> ids{
+      "update.ids"}; ///< by entry: the address of its row, 0 where it touches none
   DeviceArray<uint32_t> inverse{"update.inverse"};
-  DeviceArray<uint32_t> counters{"update.counters"};
-  DeviceArray<int64_t> bounds{"update.bounds"};
-  FlagRanks flagRanks{"update"};
+  DeviceArray<uint32_t> rowCount{"update.rows"};
   Unique unique{"update"};
   StableOrder stableOrder{"update"};
 };

@@ -127,11 +127,13 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     markSegments(const uint32_t *keys, const uint32_t *order, int64_t count,
                  const uint32_t *keyCount, int64_t *offsets) {
+  const uint32_t keysThere = *keyCount;
+  // Keys from there on are of no segment; where they begin the last one ends.
+  auto keyAt = [&](int64_t at) { return min(keys[order[at]], keysThere); };
   for (int64_t at = threadInGrid(); at <= count; at += threadsInGrid()) {
-    if (at == count)
-      offsets[*keyCount] = count;
-    else if (at == 0 || keys[order[at]] != keys[order[at - 1]])
-      offsets[keys[order[at]]] = at;
+    const uint32_t here = at < count ? keyAt(at) : keysThere;
+    if (at == 0 || here != keyAt(at - 1))
+      offsets[here] = at;
   }
 }
 

@@ -32,7 +32,8 @@ struct Batch {
   const int64_t *offsets; ///< of segments; null: one is all of the batch
   int64_t segments;
   uint32_t *slots;  ///< [2 count]
-  uint32_t *slotOf; ///< [count]
+  uint32_t *slotOf; ///< [count] kFree of an id that is skipped
+  bool skipsZero;
 };
 
 /// Two slots of a position, and its count.
@@ -48,6 +49,10 @@ __global__ void __launch_bounds__(kThreads) clearSlots(Batch batch, uint32_t *co
 __global__ void __launch_bounds__(kThreads) placeIds(Batch batch) {
   for (int64_t i = threadInGrid(); i < batch.count; i += threadsInGrid()) {
     const int64_t id = batch.ids[i];
+    if (batch.skipsZero && id == 0) {
+      batch.slotOf[i] = kFree;
+      continue;
+    }
     int64_t from = 0, to = batch.count;
     if (batch.offsets) {
       const int64_t segment = lastAtMost(batch.offsets, batch.segments, i);
@@ -93,7 +98,8 @@ __device__ void writeOffsets(const Batch &batch, int64_t first, bool isLast, uin
 }
 
 /// Writes the number of id i, which its slot shows once who has the id first has written it;
-/// `shown` is what the slot had. Called by whole warps; `slot` is kFree where there is no id.
+/// `shown` is what the slot had. Called by whole warps; `slot` is kFree where there is no id, or
+/// one that is skipped.
 __device__ void writeNumber(const Batch &batch, int64_t i, uint32_t slot, uint32_t shown,
                             const UniqueResult &result) {
   while (slot != kFree && !(shown & kNumbered))
@@ -105,8 +111,8 @@ __device__ void writeNumber(const Batch &batch, int64_t i, uint32_t slot, uint32
     if (slot != kFree && laneOf() == __ffs(static_cast<int>(equal)) - 1)
       atomicAdd(result.counts + number, static_cast<uint32_t>(__popc(equal)));
   }
-  if (slot != kFree && result.inverse)
-    result.inverse[i] = number;
+  if (i < batch.count && result.inverse)
+    result.inverse[i] = slot != kFree ? number : static_cast<uint32_t>(batch.count);
 }
 
 /// Numbers distinct ids by first appearance. An id is first in the tile that has its number or in
@@ -192,8 +198,8 @@ __global__ void __launch_bounds__(kThreads)
 } // namespace
 
 void Unique::number(const int64_t *ids, int64_t count, const int64_t *segmentOffsets,
-                    int64_t segments, const UniqueResult &result, uint32_t ownerCount,
-                    uint32_t *ownerOfId, cudaStream_t stream) {
+                    int64_t segments, const UniqueResult &result, bool skipsZero,
+                    uint32_t ownerCount, uint32_t *ownerOfId, cudaStream_t stream) {
   if (count == 0) {
     GENREC_CUDA_CHECK(cudaMemsetAsync(result.total, 0, sizeof(uint32_t), stream));
     if (result.offsets)
@@ -206,7 +212,8 @@ void Unique::number(const int64_t *ids, int64_t count, const int64_t *segmentOff
                     segmentOffsets,
                     segments,
                     slots.ensure(2 * count, stream),
-                    slotOf.ensure(count, stream)};
+                    slotOf.ensure(count, stream),
+                    skipsZero};
   const LookBackTiles tiles = makeTiles(blocksFor(count, Marked::kItems), states, stream);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count), clearSlots, batch, result.counts);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count), placeIds, batch);
@@ -216,7 +223,14 @@ void Unique::number(const int64_t *ids, int64_t count, const int64_t *segmentOff
 
 void Unique::run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
                  const UniqueResult &result, cudaStream_t stream) {
-  number(ids, count, segmentOffsets, segments, result, 0, nullptr, stream);
+  number(ids, count, segmentOffsets, segments, result, false, 0, nullptr, stream);
+}
+
+void Unique::runWithoutZero(const int64_t *ids, int64_t count, const UniqueResult &result,
+                            cudaStream_t stream) {
+  UniqueResult inner = result;
+  inner.offsets = nullptr;
+  number(ids, count, nullptr, 1, inner, true, 0, nullptr, stream);
 }
 
 void Unique::runByOwner(const int64_t *ids, int64_t count, uint32_t ownerCount,
@@ -229,7 +243,7 @@ void Unique::runByOwner(const int64_t *ids, int64_t count, uint32_t ownerCount,
   owners.ensure(room, stream);
   order.ensure(room, stream);
   positions.ensure(room, stream);
-  number(ids, count, nullptr, 1, inner, ownerCount, owners.data(), stream);
+  number(ids, count, nullptr, 1, inner, false, ownerCount, owners.data(), stream);
   stableOrder.run(owners.data(), count, ownerCount, order.data(), stream, result.total);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count + 1), groupByOwner, inner.ids, order.data(),
                      result.total, owners.data(), ownerCount, positions.data(), result.ids,

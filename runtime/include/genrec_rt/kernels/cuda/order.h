@@ -41,7 +41,8 @@ private:
   DeviceArray<char> scratch;
 };
 
-/// offsets[keyLimit + 1]: where each key begins in `order`, for keys that all occur.
+/// offsets[*keyCount + 1]: where each key below *keyCount begins in `order`, and behind them where
+/// the last one ends; all of them occur, keys from *keyCount on may.
 void findSegments(const uint32_t *keys, const uint32_t *order, int64_t count,
                   const uint32_t *keyCount, int64_t *offsets, cudaStream_t stream);
 

@@ -46,8 +46,13 @@ public:
   void run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
            const UniqueResult &result, cudaStream_t stream);
 
-  /// The same of one segment, with the distinct ids grouped by owner (ownerOf, below `owners`),
-  /// within an owner by first appearance. `ownerOffsets` has owners + 1 entries. No counts.
+  /// The same of one segment, where the id 0 stands for none: its number is `count`. No offsets.
+  void runWithoutZero(const int64_t *ids, int64_t count, const UniqueResult &result,
+                      cudaStream_t stream);
+
+  /// The same as run of one segment, with the distinct ids grouped by owner (ownerOf, below
+  /// `owners`), within an owner by first appearance. `ownerOffsets` has owners + 1 entries. No
+  /// counts.
   void runByOwner(const int64_t *ids, int64_t count, uint32_t owners, const UniqueResult &result,
                   int64_t *ownerOffsets, cudaStream_t stream);
 
@@ -55,7 +60,7 @@ private:
   /// run(); a null `segmentOffsets` is of one segment that is the batch, without offsets of
   /// results. Where `ownerOfId` is given, it gets the owner of each distinct id.
   void number(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
-              const UniqueResult &result, uint32_t ownerCount, uint32_t *ownerOfId,
+              const UniqueResult &result, bool skipsZero, uint32_t ownerCount, uint32_t *ownerOfId,
               cudaStream_t stream);
 
   DeviceArray<uint32_t> slots, slotOf;
