@@ -204,13 +204,30 @@ TEST(Footprint, ScratchOfGradientsByDistinctRowIsBounded) {
 }
 
 TEST(Footprint, SumsAreCutIntoAtMost8Megabytes) {
-  EXPECT_EQ(cutForSums(1000, 1, 1).count, 63); // 16 rows each
+  EXPECT_EQ(cutForSums(1000, 1, 1).count, 32); // 32 rows each
   SumChunks large = cutForSums(25600, 1, 3883 * 50);
   EXPECT_EQ(large.count, 10);
   EXPECT_LE(sumScratchBytes(large, 3883 * 50), 8 << 20);
   EXPECT_EQ(cutForSums(25600, 1, 1 << 28).count, 4); // never fewer
   EXPECT_EQ(cutForSums(0, 1, 100).count, 0);
   EXPECT_EQ(sumScratchBytes(cutForSums(0, 1, 100), 100), 400);
+  for (int64_t rows : {1, 33, 4096, 100000, 1 << 24})
+    for (int64_t least : {1, 100, 4096})
+      EXPECT_LE(sumScratchBytes(cutForSums(rows, least, kMostPieceFloats), kMostPieceFloats),
+                8 << 20);
+}
+
+TEST(Footprint, ChunksOfSumsHaveAPowerOfTwoOfADevicesChunks) {
+  for (int64_t rows : {1, 32, 33, 728, 4096, 100000, 1 << 24})
+    for (int64_t least : {1, 100, 4096}) {
+      const SumChunks chunks = cutForSums(rows, least, 64);
+      const int64_t pieces = chunks.grain / chunks.pieceRows;
+      EXPECT_EQ(chunks.pieceRows, kernels::cutRows(rows, 64).grain);
+      EXPECT_EQ(chunks.grain, pieces * chunks.pieceRows);
+      EXPECT_EQ(int64_t(1) << (chunks.slots - 1), pieces);
+      EXPECT_GE(chunks.grain * chunks.count, rows);
+      EXPECT_LT(chunks.grain * (chunks.count - 1), rows);
+    }
 }
 
 } // namespace

@@ -9,27 +9,49 @@
 #ifndef GENREC_RT_SCRATCH_SIZES_H
 #define GENREC_RT_SCRATCH_SIZES_H
 
+#include "genrec_rt/row_chunks.h"
+
 #include <stdint.h>
 
 namespace genrec::rt {
 
-/// How rows are cut where each chunk has sums of its own.
+/// How a parallel loop over rows is cut where each chunk has sums of its own: the kernel
+/// is called for pieces of a chunk, whose sums are added in a tree; `slots` of these are there at a
+/// time.
 struct SumChunks {
   int64_t grain, count;
+  int64_t pieceRows = grain, slots = 1;
 };
 
-/// Cuts `rows`, at least `least` per chunk, where a chunk has `floats` sums.
+/// The most sums of a kernel that runs piece by piece: clearing and adding more would cost as much
+/// as a few rows.
+static constexpr int64_t kMostPieceFloats = 1024;
+
+/// Cuts `rows`, at least `least` per chunk, where a chunk has `floats` sums. Pieces are the chunks
+/// of a device (row_chunks.h), and each chunk has a power of two of them, so that sums are added in
+/// the tree of a device. Kernels with more sums have chunks of one piece.
 static inline SumChunks cutForSums(int64_t rows, int64_t least, int64_t floats) {
+  if (floats <= kMostPieceFloats) {
+    constexpr int64_t kMostPieced = 128;
+    const kernels::RowChunks pieces = kernels::cutRows(rows, floats);
+    SumChunks chunks{pieces.grain, pieces.count, pieces.grain, 1};
+    while (chunks.count > kMostPieced || (chunks.count > 1 && chunks.grain < least)) {
+      chunks.grain *= 2;
+      chunks.count = (chunks.count + 1) / 2;
+      ++chunks.slots;
+    }
+    return chunks;
+  }
   constexpr int64_t kMostBytes = int64_t(8) << 20, kFewest = 4, kMost = 64;
   int64_t most = kMostBytes / (floats * 4 + 1);
   most = most < kFewest ? kFewest : most > kMost ? kMost : most;
   int64_t even = (rows + most - 1) / most;
   int64_t grain = even > least ? even : least;
-  return {grain, (rows + grain - 1) / grain};
+  return {grain, (rows + grain - 1) / grain, grain, 1};
 }
 
 static inline int64_t sumScratchBytes(SumChunks chunks, int64_t floats) {
-  return (chunks.count ? chunks.count : 1) * floats * 4;
+  return (chunks.count ? chunks.count : 1) * chunks.slots * floats * 4;
 }
 
 /// Chunks whose sums a contraction over rows, [m, k]^T [m, n], keeps apart at most, 2 MiB if

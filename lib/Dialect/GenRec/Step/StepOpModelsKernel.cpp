@@ -65,7 +65,9 @@ struct RowKernelStep : StepModel<RowKernelStep, RowKernelOp> {
     return floats ? rt::sumScratchBytes(rt::cutForSums(rows, 1, floats), floats) : 0;
   }
   BlockScratch getBlockScratch(Operation *op, const StepSizes &sizes) const {
-    return {0, 4 * getSumFloats(cast<RowKernelOp>(op), sizes), 0};
+    int64_t floats = getSumFloats(cast<RowKernelOp>(op), sizes);
+    int64_t parts = floats <= rt::kMostPieceFloats ? 2 : 1; // the chunk's and a block's
+    return {0, 4 * parts * floats, 0};
   }
 };
 

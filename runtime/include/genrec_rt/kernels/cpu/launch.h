@@ -2,10 +2,10 @@
 //
 // A row kernel is a chunk function of parallel.h whose arguments are an array of
 // pointers: the step first, then what it reads and writes. Results that are added
-// up over all rows go into sums private to a chunk of rows, which are then
-// added in a tree over chunk numbers. How rows are cut into chunks depends on
-// their number and the size of the sums alone, so results have the same bits at
-// any number of threads.
+// up over all rows go into sums private to a piece of a chunk of rows, which are
+// then added in a tree. How rows are cut depends on their number and the size of
+// the sums alone, so results have the same bits at any number of threads, and, of
+// up to kMostPieceFloats sums, on a device (row_chunks.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,20 +52,41 @@ struct Slot {
   Slot(T size) : size(static_cast<int64_t>(size)) {}
 };
 
-/// Adds the sums of all chunks into those of the first: i and i + 1, then i and
-/// i + 2, and so on.
+inline void addSums(float *to, const float *from, int64_t floats) {
+  for (int64_t k = 0; k < floats; ++k)
+    to[k] += from[k];
+}
+
+/// Adds the sums of all chunks, which lie `apart` floats from one another, into those of the first:
+/// i and i + 1, then i and i + 2, and so on.
 inline void addChunks(genrec_rt_pool *pool, float *sums, int64_t chunks,
-                      int64_t floats) {
+                      int64_t floats, int64_t apart) {
   constexpr int64_t kGrain = 8192;
   parallelFor(pool, floats, kGrain, [=](int64_t begin, int64_t end, int64_t) {
     for (int64_t stride = 1; stride < chunks; stride *= 2)
-      for (int64_t i = 0; i + stride < chunks; i += 2 * stride) {
-        float *to = sums + i * floats;
-        const float *from = sums + (i + stride) * floats;
-        for (int64_t k = begin; k < end; ++k)
-          to[k] += from[k];
-      }
+      for (int64_t i = 0; i + stride < chunks; i += 2 * stride)
+        addSums(sums + i * apart + begin, sums + (i + stride) * apart + begin, end - begin);
   });
+}
+
+/// Runs `kernel` for rows [begin, end), the pieces of chunk `chunk`, and leaves their sum in its
+/// first slot: a slot has the sum of a power of two of pieces, more than those behind it.
+inline void sumPieces(genrec_rt_chunk_fn kernel, void *args, const SumChunks &cut, int64_t begin,
+                      int64_t end, int64_t chunk, float *sums, int64_t floats) {
+  const int64_t first = chunk * cut.slots;
+  int64_t used = 0;
+  auto addLast = [&] {
+    --used;
+    addSums(sums + (first + used - 1) * floats, sums + (first + used) * floats, floats);
+  };
+  for (int64_t piece = 1; begin < end; ++piece, begin += cut.pieceRows) {
+    const int64_t last = begin + cut.pieceRows;
+    kernel(args, begin, last < end ? last : end, first + used++);
+    for (int64_t pieces = piece; pieces % 2 == 0; pieces /= 2)
+      addLast();
+  }
+  while (used > 1)
+    addLast();
 }
 
 /// Copies the added-up sums of `count` results, side by side, to where the pairs of where
@@ -117,10 +138,13 @@ inline void launchSums(genrec_step *step, const genrec_domain *domain,
   for (int i = 2 * N; i < kSlots; ++i)
     args[i - 2 * N + 1] = slots[i].pointer;
   args[kSlots - 2 * N + 1] = sums;
-  genrec_rt_parallel_for(step->pool, domain->count, chunks.grain, kernel, args);
+  parallelFor(step->pool, domain->count, chunks.grain,
+              [&](int64_t begin, int64_t end, int64_t chunk) {
+                detail::sumPieces(kernel, args, chunks, begin, end, chunk, sums, floats);
+              });
   if (chunks.count == 0)
     memset(sums, 0, static_cast<size_t>(floats) * 4);
-  detail::addChunks(step->pool, sums, chunks.count, floats);
+  detail::addChunks(step->pool, sums, chunks.count, floats, chunks.slots * floats);
   detail::takeSums(slots, N, sums);
 }
 

@@ -282,15 +282,23 @@ inline void launchSums(RowBlock *block, const genrec_domain *domain, int64_t gra
   int64_t floats = 0;
   for (int i = 0; i < N; ++i)
     floats += sumFloats(slots[2 * i + 1].size);
-  float *sums = block->keepPerChunk(floats);
+  // A chunk's sums, and those of its current block.
+  const int64_t parts = floats <= kMostPieceFloats ? 2 : 1;
+  float *sums = block->keepPerChunk(parts * floats);
   if (block->phase == BlockPhase::rows) {
     void *args[kSlots - 2 * N + 2] = {static_cast<genrec_step *>(block)};
     for (int i = 2 * N; i < kSlots; ++i)
       args[i - 2 * N + 1] = slots[i].pointer;
     args[kSlots - 2 * N + 1] = sums;
-    kernel(args, 0, domain->count, block->startsChunk ? block->chunk : ~block->chunk);
+    const int64_t own = block->chunk * parts;
+    if (parts == 1 || block->startsChunk) {
+      kernel(args, 0, domain->count, block->startsChunk ? own : ~own);
+    } else {
+      kernel(args, 0, domain->count, own + 1);
+      detail::addSums(sums + own * floats, sums + (own + 1) * floats, floats);
+    }
   } else if (block->phase == BlockPhase::finish) {
-    detail::addChunks(block->pool, sums, block->chunks, floats);
+    detail::addChunks(block->pool, sums, block->chunks, floats, parts * floats);
     detail::takeSums(slots, N, sums);
   }
 }

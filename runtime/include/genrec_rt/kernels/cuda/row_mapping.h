@@ -8,6 +8,7 @@
 #define GENREC_RT_KERNELS_CUDA_ROW_MAPPING_H
 
 #include "genrec_rt/kernels/shared/rowmath.h"
+#include "genrec_rt/row_chunks.h"
 #include "genrec_rt/scattered_limits.h"
 
 #include <stdint.h>
@@ -24,34 +25,6 @@ struct RowMapping {
 /// many floats of it as the row has elements.
 GENREC_HOST_DEVICE constexpr bool reducesByMemory(int64_t lanes, int64_t pack) {
   return lanes > 32 || (lanes == 32 && pack > 1);
-}
-
-/// How rows are cut where sums are added up over them: `count` chunks of `grain` rows, the last
-/// of fewer, each added up in the order of its rows by the threads of one row.
-struct RowChunks {
-  int64_t grain, count;
-};
-
-/// The most chunks where each has `floats` sums: at most 64 MiB of them.
-GENREC_HOST_DEVICE int64_t mostChunks(int64_t floats) {
-  constexpr int64_t kMostBytes = int64_t(64) << 20, kMost = 8192;
-  const int64_t fit = kMostBytes / (floats * 4 + 1);
-  return fit < 1 ? 1 : fit > kMost ? kMost : fit;
-}
-
-/// Cuts `rows` where a chunk has `floats` sums. A function of both alone, so results have the same
-/// bits on every device. There are more chunks than on the CPU (cutForSums): a device has
-/// thousands of rows in flight.
-GENREC_HOST_DEVICE RowChunks cutRows(int64_t rows, int64_t floats) {
-  const int64_t most = mostChunks(floats), even = (rows + most - 1) / most;
-  const int64_t grain = even < kLeastChunk ? kLeastChunk : even;
-  return {grain, (rows + grain - 1) / grain};
-}
-
-/// The most chunks that up to `rows` rows are cut into.
-GENREC_HOST_DEVICE int64_t mostChunks(int64_t rows, int64_t floats) {
-  const int64_t most = mostChunks(floats), full = (rows + kLeastChunk - 1) / kLeastChunk;
-  return full < most ? full : most;
 }
 
 //===----------------------------------------------------------------------===//
