@@ -65,7 +65,7 @@ __device__ void poolList(const PoolShape &shape, const Results &results, const f
 }
 
 /// A lane looks at the size of a list; those with several pieces get all lanes of its warp.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 8)
     poolLists(const genrec_domain *domain, const genrec_domain *leaves,
               __grid_constant__ const PoolShape shape, __grid_constant__ const Results results,
               const float *parts) {
