@@ -3,8 +3,8 @@
     build/venv/bin/python benchmarks/bf16_rows [--threads N] [--rows N] [--batch N] [--ids N] [--rounds N]
 
 The model and the program of pooled_lookup, with row-wise Adagrad: 8 tables of rows of 64, lists of random ids, sums
-over the lists. Compiled three times (float32, bf16 rounded to nearest, bf16 rounded stochastically); the programs run
-in turns, a step each.
+over the lists. Compiled four times (float32, bf16 rounded to nearest, bf16 rounded stochastically, bf16 whose rows are
+all hot); the programs run in turns, a step each.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "float32": {},
     "nearest": {"dtype": "bf16"},
     "stochastic": {"dtype": "bf16", "rounding": "stochastic"},
+    "hot": {"dtype": "bf16", "hot_after": 1},
 }
 WARM_UP = 4
 FOLDER = native.BUILD / "bench" / "bf16_rows"
@@ -74,7 +75,7 @@ def main() -> int:
         for kind, all_steps in steps.items()
     }
     rows = []
-    for kind in ("nearest", "stochastic"):
+    for kind in ("nearest", "stochastic", "hot"):
         for what, parts in (("find and pool", ("find", "pool")), ("backward and update", ("backward",))):
             ours, theirs = (1e3 * sum(times[each][part] for part in parts) for each in (kind, "float32"))
             rows.append(native.summary(f"bf16, {kind}: {what}", "ms", ours, "float32", theirs))

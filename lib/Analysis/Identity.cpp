@@ -179,6 +179,8 @@ std::string describeTable(TableOp table) {
     text += ", admit_after " + std::to_string(*admitAfter);
   if (table.getElement() != RowElement::f32)
     text += ", " + stringifyRowElement(table.getElement()).str();
+  if (auto hotAfter = table.getHotAfter())
+    text += ", hot_after " + std::to_string(*hotAfter);
   return text;
 }
 

@@ -199,6 +199,8 @@ std::string genrec::describeRowRules(TableOp table) {
     rules.push_back((stringifyRowElement(table.getElement()) + " values" +
                      (table.roundsStochastically() ? ", rounded stochastically" : ""))
                         .str());
+  if (auto hotAfter = table.getHotAfter())
+    rules.push_back(("hot after " + Twine(*hotAfter) + " steps").str());
   if (auto bounded = table.getBounded())
     rules.push_back(("at most " + Twine(*bounded) + " rows (" +
                      stringifyEvictKind(table.getEvict().value_or(EvictKind::lru)) + ")")

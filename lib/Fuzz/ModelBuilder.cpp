@@ -120,7 +120,7 @@ void ModelBuilder::addRowRules(SmallVectorImpl<NamedAttribute> &attributes) {
   lastRules.assign(attributes.begin() + first, attributes.end());
 }
 
-/// Sometimes stores rows in bf16, rounded in one of the ways.
+/// Sometimes stores rows in bf16, rounded in one of the ways, some with hot rows.
 void ModelBuilder::addRowElement(SmallVectorImpl<NamedAttribute> &attributes) {
   std::swap(random, declarationRandom);
   auto back = llvm::scope_exit([&] { std::swap(random, declarationRandom); });
@@ -132,6 +132,8 @@ void ModelBuilder::addRowElement(SmallVectorImpl<NamedAttribute> &attributes) {
     attributes.push_back(
         named("rounding",
               RowRoundingAttr::get(builder.getContext(), static_cast<RowRounding>(integer(0, 1)))));
+  if (nextName % 5 < 2) // draws nothing, so that later tables stay what they were
+    attributes.push_back(i64("hot_after", 1 + nextName % 3));
 }
 
 FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool distinctRows) {

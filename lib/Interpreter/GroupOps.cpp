@@ -84,7 +84,7 @@ static Error evaluateGroupedLookup(Evaluator &e, GroupedLookupOp op) {
       if (!handle)
         return handle.takeError();
       if (!handle->isZero())
-        std::copy(handle->value, handle->value + result.width, result.row(row));
+        e.readValue(*handle, result.width, result.row(row));
     }
     first += count;
     e.set(value, std::move(result));

@@ -41,6 +41,10 @@ double interpreter::nearestBf16(double x) {
   return joinBf16(below, rest > 0x8000 || (rest == 0x8000 && isOdd));
 }
 
+double interpreter::truncatedBf16(double x) {
+  return std::isnan(x) ? x : joinBf16(splitBf16(x).first, /*up=*/false);
+}
+
 double interpreter::stochasticBf16(double x, uint16_t bits) {
   auto [below, rest] = splitBf16(x);
   if (std::isnan(x) || std::isinf(static_cast<float>(x)))

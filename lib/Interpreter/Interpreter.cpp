@@ -387,8 +387,8 @@ llvm::Expected<RowHandle> Evaluator::findRowIn(Operation *op, State &of, TableSt
   if (id < 0 || (id >> table.idBits) != 0)
     return fail(op, "has id " + Twine(id) + ", beyond the " + Twine(table.idBits) +
                         " bits of table @" + table.name);
-  auto handleOf = [&](std::vector<double> &row) {
-    return RowHandle{row.data(), table.dim, tableRowIdentity(table.name, id)};
+  auto handleOf = [&](std::vector<double> &row, bool isHot = false) {
+    return RowHandle{row.data(), table.dim, tableRowIdentity(table.name, id), isHot};
   };
   auto place = table.rows.find(id);
   // A frozen table gets no new rows. Only an id without a row asks whether its table is frozen.
@@ -399,9 +399,9 @@ llvm::Expected<RowHandle> Evaluator::findRowIn(Operation *op, State &of, TableSt
   bool mayCome = isTraining() && !options.forwardOnly;
   if (mayCome && (place != table.rows.end() ? table.rules.any() : !isFrozen()) &&
       of.admits(table, id, step))
-    return handleOf(of.insertRow(table, id));
+    return handleOf(of.insertRow(table, id), table.isHot(id));
   if (place != table.rows.end())
-    return handleOf(place->second);
+    return handleOf(place->second, table.isHot(id));
   // One temporary row per id and step, also for an id that is not admitted yet.
   auto [temporary, isNew] = temporaryRows.try_emplace({&table, id});
   if (isNew)

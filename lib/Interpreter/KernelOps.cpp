@@ -164,7 +164,11 @@ static Error evaluateRowLoad(Evaluator &e, RowLoadOp op) {
   const Tensor &rows = e.get(op.getRow());
   Tensor result = makeTensor(op.getResult().getType(), rows.rows);
   for (int64_t row = 0; row < rows.rows; ++row)
-    if (RowHandle handle = rows.handles()[row]; !handle.isZero())
+    if (RowHandle handle = rows.handles()[row]; handle.isZero())
+      continue;
+    else if (op.getSlot() == 0 && !op.getWhole())
+      e.readValue(handle, result.width, result.row(row));
+    else
       std::copy_n(handle.value + op.getSlot() * handle.slotStride, result.width, result.row(row));
   e.set(op.getResult(), std::move(result));
   return Error::success();
@@ -177,7 +181,7 @@ static Error evaluateRowStore(Evaluator &e, RowStoreOp op) {
     if (RowHandle handle = rows.handles()[row]; !handle.isZero()) {
       double *to = handle.value + op.getSlot() * handle.slotStride;
       std::copy_n(value.row(row), value.width, to);
-      if (rounds)
+      if (rounds && !handle.isHot)
         std::transform(to, to + value.width, to, [&](double x) { return e.storedBf16(x); });
     }
   return Error::success();
@@ -339,6 +343,15 @@ static Error evaluateRowRound(Evaluator &e, RowRoundOp op) {
   return Error::success();
 }
 
+static Error evaluateRowHot(Evaluator &e, RowHotOp op) {
+  const Tensor &rows = e.get(op.getRow());
+  Tensor result = makeTensor(op.getResult().getType(), rows.rows);
+  for (int64_t row = 0; row < rows.rows; ++row)
+    result.integers()[row] = rows.handles()[row].isHot;
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
 static Error evaluateRandomIndex(Evaluator &e, RandomIndexOp op) {
   IndexedRows rows(op.getSource().getType(), e.get(op.getSource()).size());
   Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
@@ -397,6 +410,7 @@ void interpreter::addKernelOps(HandlerMap &map) {
   map.add<RowUniformOp, evaluateRowUniform>();
   map.add<RowBitsOp, evaluateRowBits>();
   map.add<RowRoundOp, evaluateRowRound>();
+  map.add<RowHotOp, evaluateRowHot>();
   map.add<RandomIndexOp, evaluateRandomIndex>();
   map.add<TransformColumnsOp, evaluateTransformColumns>();
   map.add<RowSearchOp, evaluateRowSearch>();

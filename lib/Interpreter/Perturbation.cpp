@@ -95,6 +95,14 @@ double Evaluator::storedBf16(double value) const {
   return options.coarseFactors ? coarse(value, 0x1.0p-7) : nearestBf16(value);
 }
 
+void Evaluator::readValue(const RowHandle &row, int64_t count, double *to) const {
+  std::transform(row.value, row.value + count, to, [&](double value) {
+    if (!row.isHot)
+      return value;
+    return options.coarseFactors ? coarse(value, 0x1.0p-7) : truncatedBf16(value);
+  });
+}
+
 double Evaluator::storedBf16(double value, uint16_t bits) const {
   return options.coarseFactors ? coarse(value, 0x1.0p-7) : stochasticBf16(value, bits);
 }

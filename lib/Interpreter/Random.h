@@ -42,6 +42,9 @@ double nearestBf16(double x);
 /// 2^16-ths, of its distance from the smaller one, by 16 random bits.
 double stochasticBf16(double x, uint16_t bits);
 
+/// The float nearest to `x`, rounded towards 0 to bfloat16. A NaN stays one.
+double truncatedBf16(double x);
+
 /// XXH3_64bits_withSeed, the first half of MurmurHash3_x64_128, or FarmHash's Fingerprint64 (seed
 /// 0) or Hash64WithSeed.
 uint64_t hashBytes(HashKind kind, llvm::StringRef bytes, uint64_t seed);

@@ -333,7 +333,8 @@ llvm::Expected<RowHandle> RankedStep::findRow(Evaluator &evaluator, Operation *o
     copy->value.assign(from.value, from.value + rows.dim + rows.stateFloats);
     portion.byAddress[copy->value.data()] = copy.get();
   }
-  return RowHandle{copy->value.data(), copy->held.front().slotStride, copy->held.front().identity};
+  const RowHandle &held = copy->held.front();
+  return RowHandle{copy->value.data(), held.slotStride, held.identity, held.isHot};
 }
 
 void RankedStep::collect(CollectOp op) {

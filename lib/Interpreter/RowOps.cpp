@@ -244,7 +244,7 @@ static Error evaluateLookup(Evaluator &e, LookupOp op) {
     llvm::Expected<RowHandle> handle = e.findRow(op, table, ids.integers()[row]);
     if (!handle)
       return handle.takeError();
-    std::copy(handle->value, handle->value + result.width, result.row(row));
+    e.readValue(*handle, result.width, result.row(row));
   }
   e.set(op.getResult(), std::move(result));
   return Error::success();

@@ -80,9 +80,11 @@ State::State(ModelOp model, uint64_t seed)
     table.dim = declaration.getDim();
     table.stateFloats = optimizer.getStateFloats(table.dim);
     table.rules = {static_cast<int64_t>(declaration.getBounded().value_or(0)),
-                   declaration.getEvict() == EvictKind::lfu, declaration.getTtlSteps().value_or(0),
+                   declaration.getEvict() == EvictKind::lfu,
+                   declaration.getTtlSteps().value_or(0),
                    declaration.getTtlSeconds().value_or(0),
-                   static_cast<int64_t>(declaration.getAdmitAfter().value_or(0))};
+                   static_cast<int64_t>(declaration.getAdmitAfter().value_or(0)),
+                   static_cast<int64_t>(declaration.getHotAfter().value_or(0))};
     table.idBits = declaration.getIdBits();
     table.element = declaration.getElement();
     table.roundsStochastically = declaration.roundsStochastically();

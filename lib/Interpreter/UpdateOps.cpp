@@ -36,9 +36,11 @@ static void roundRow(const Evaluator &e, RowHandle row, int64_t count) {
     row.value[i] = static_cast<float>(row.value[i]);
 }
 
-/// Rounds the value of a row as its table stores it.
+/// Rounds the value of a row as its table stores it; that of a hot row stays.
 static void roundValue(const Evaluator &e, RowHandle row, const TableState &table) {
-  for (int64_t i = 0; i < table.dim && table.element == RowElement::bf16; ++i)
+  if (table.element == RowElement::f32 || row.isHot)
+    return;
+  for (int64_t i = 0; i < table.dim; ++i)
     row.value[i] = table.roundsStochastically
                        ? e.storedBf16(row.value[i], e.half(kRowRoundingStream, row.identity, i))
                        : e.storedBf16(row.value[i]);

@@ -141,6 +141,7 @@ LogicalResult Exporter::exportDeclarations(schema::ModelT &file) {
                 entry->element = stringifyRowElement(table.getElement()).str();
               if (std::optional<RowRounding> rounding = table.getRounding())
                 entry->rounding = stringifyRowRounding(*rounding).str();
+              entry->hot_after = table.getHotAfter().value_or(0);
               return success();
             })
             .Case([&](ParameterOp parameter) {

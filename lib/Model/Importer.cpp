@@ -229,7 +229,8 @@ LogicalResult Importer::importTable(const schema::EmbeddingTable &table) {
                   rule(table.bounded()), evict,
                   rule(table.ttl_seconds() ? table.ttl_seconds() : table.ttl()),
                   table.ttl_seconds() ? builder.getUnitAttr() : UnitAttr(),
-                  rule(table.admit_after()), element, rounding, /*members=*/ArrayAttr());
+                  rule(table.admit_after()), element, rounding, rule(table.hot_after()),
+                  /*members=*/ArrayAttr());
   return success();
 }
 

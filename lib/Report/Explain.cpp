@@ -33,9 +33,11 @@ void printTables(ModelOp model, raw_ostream &os) {
     std::string rules = describeRowRules(table);
     TableOp merged = findMergedTable(table);
     std::string store = merged ? ", in '" + merged.getSymName().str() + "'" : "";
-    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}{5}\n", table.getSymName(),
+    std::string hot =
+        table.getHotAfter() ? ", " + std::to_string(table.getHotBytes()) + " more where hot" : "";
+    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}{5}{6}\n", table.getSymName(),
                         table.getDim(), stringifyOptimizerKind(table.getOptimizer().getKind()),
-                        table.getRowBytes(), rules.empty() ? "" : ", " + rules, store);
+                        table.getRowBytes(), hot, rules.empty() ? "" : ", " + rules, store);
     ++count;
   }
   os << llvm::formatv("  {0} logical tables in {1} stores\n", count, stores);

@@ -144,7 +144,7 @@ void MemoryTable::addTables() {
   for (TableOp table : index.tables) {
     std::string note;
     int64_t rows = getTableRows(table, note);
-    int64_t floats = table.getRowType().getValueFloats(), states = table.getStateFloats();
+    int64_t floats = table.getRowType().getStateOffset(), states = table.getStateFloats();
     if (auto bounded = table.getBounded(); bounded && rows > static_cast<int64_t>(*bounded)) {
       // A step inserts its new ids before it evicts rows.
       note = ", bounded to " + std::to_string(*bounded) + " and those that a step adds";
@@ -163,12 +163,18 @@ void MemoryTable::addTables() {
   }
 }
 
-/// Memory for admission and eviction of a table with `rows` rows. At most that many ids wait for
-/// admission, as an id either waits or has a row.
+/// Memory for admission and eviction of a table with `rows` rows, and for those that are hot. At
+/// most that many ids wait for admission, as an id either waits or has a row.
 void MemoryTable::addRules(TableOp table, int64_t rows) {
   bool isBounded = table.getBounded().has_value(), isTimed = table.getTtl().has_value();
   std::string name = "table '" + table.getSymName().str() + "'";
   int64_t leaving = rt::storeEvictionBytes(rows, isBounded, isTimed);
+  if (table.getHotAfter()) {
+    int64_t bytes = rt::storeLowerBytes(table.getDim());
+    line(name + ", hot", rows * bytes,
+         "at most: the lower halves of " + Twine(rows) + " hot rows, " + Twine(bytes) +
+             " bytes each");
+  }
   if (table.getAdmitAfter().value_or(0) > 1) {
     line(name + ", waiting",
          rt::storeKeyBytes(rows) + rt::storeValueBytes(rows, 0, 0, /*hasRules=*/true),

@@ -116,7 +116,7 @@ json::Array WorldDescriber::tables() {
     const rt::PlacementChoice &choice = chosen.tables[number];
     TableOp op = table.table;
     auto owned = static_cast<int64_t>(std::ceil(table.mostOwned));
-    auto bytes = static_cast<double>(rt::storeValueBytes(owned, op.getRowType().getValueFloats(),
+    auto bytes = static_cast<double>(rt::storeValueBytes(owned, op.getRowType().getStateOffset(),
                                                          op.getStateFloats(), op.hasRowRules()) +
                                      rt::storeKeyBytes(owned));
     list.push_back(

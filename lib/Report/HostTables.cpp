@@ -68,7 +68,7 @@ HostTables::HostTables(const World &world, const ExplainOptions &options)
     TableOp op = table.table;
     choice.rows = choice.cachedRows = std::ceil(table.ids);
     choice.rowBytes = static_cast<double>(rt::storeValueBytes(
-        1, op.getRowType().getValueFloats(), op.getStateFloats(), op.hasRowRules()));
+        1, op.getRowType().getStateOffset(), op.getStateFloats(), op.hasRowRules()));
     allBytes += choice.rows * choice.rowBytes / ranks;
     choice.why = op.hasRowRules()             ? "has rules, which read every row"
                  : !table.ids || !table.model ? "nothing tells its ids"

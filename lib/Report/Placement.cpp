@@ -12,7 +12,7 @@ using namespace genrec;
 static double getResidentBytes(const TableTraffic &traffic) {
   TableOp table = traffic.table;
   auto rows = static_cast<int64_t>(std::ceil(traffic.ids));
-  return static_cast<double>(rt::storeValueBytes(rows, table.getRowType().getValueFloats(),
+  return static_cast<double>(rt::storeValueBytes(rows, table.getRowType().getStateOffset(),
                                                  table.getStateFloats(), table.hasRowRules()) +
                              rt::storeKeyBytes(rows));
 }

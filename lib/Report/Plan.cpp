@@ -212,6 +212,8 @@ json::Array PlanDescriber::tables() {
                                 {"optimizer", stringifyOptimizerKind(optimizer.getKind())},
                                 {"bytes_per_row", table.getRowBytes()},
                                 {"where", describeLocation(table.getLoc())}});
+    if (int64_t bytes = table.getHotBytes())
+      (*list.back().getAsObject())["bytes_where_hot"] = bytes;
     if (TableOp merged = findMergedTable(table))
       (*list.back().getAsObject())["in"] = merged.getSymName();
     if (std::string rules = describeRowRules(table); !rules.empty())

@@ -179,6 +179,7 @@ class _Writer:
                 "TtlSeconds": rules.ttl_seconds,
                 "Element": self.text(storage.dtype) if storage.dtype != "f32" else None,
                 "Rounding": self.text(storage.rounding) if storage.rounding else None,
+                "HotAfter": storage.hot_after,
             },
         )
 

@@ -138,6 +138,7 @@ class RowStorage:
 
     dtype: str = "f32"
     rounding: str | None = None
+    hot_after: int | None = None
 
     DTYPES = ("f32", "bf16")
     ROUNDINGS = ("nearest", "stochastic")
@@ -146,6 +147,7 @@ class RowStorage:
         """Raises `ValueError` where the storage of `table` makes no sense."""
         if self.dtype not in self.DTYPES:
             raise ValueError(f"'dtype' of table '{table}' must be one of {', '.join(self.DTYPES)}, got {self.dtype!r}")
+        self._check_hot_after(table)
         if self.rounding is None:
             return
         if self.rounding not in self.ROUNDINGS:
@@ -153,6 +155,20 @@ class RowStorage:
             raise ValueError(f"'rounding' of table '{table}' must be one of {known}, got {self.rounding!r}")
         if self.dtype == "f32":
             raise ValueError(f"'rounding' of table '{table}' says how bf16 is stored, but its 'dtype' is f32")
+
+    def _check_hot_after(self, table: str) -> None:
+        value = self.hot_after
+        if value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"'hot_after' of table '{table}' must be a whole number, got {value!r}")
+        if value < 1:
+            raise ValueError(f"'hot_after' of table '{table}' must be at least 1, got {value}")
+        if self.dtype == "f32":
+            raise ValueError(
+                f"'hot_after' of table '{table}' says which rows of bf16 keep float32, but its 'dtype' is f32, which "
+                'all rows keep: dtype="bf16"'
+            )
 
 
 @dataclass

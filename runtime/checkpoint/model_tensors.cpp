@@ -31,7 +31,8 @@ std::vector<int64_t> stateShape(const genrec_table_desc &table) {
 }
 
 bool hasRules(const genrec_table_desc &table) {
-  return table.bounded > 0 || table.ttl > 0 || table.ttl_seconds > 0 || table.admit_after > 0;
+  return table.bounded > 0 || table.ttl > 0 || table.ttl_seconds > 0 || table.admit_after > 0 ||
+         table.hot_after > 0;
 }
 
 /// Numbers kept for the rules about rows, one per row of a store.
@@ -60,8 +61,10 @@ public:
   void add(SavedTable table, const std::string &name, const TableView &view, bool states) {
     const StoreConfig &config = view.configuration();
     int64_t dim = config.dim, width = config.stateWidth();
-    RowColumn::Kind values =
-        config.element == RowElement::bf16 ? RowColumn::Kind::halves : RowColumn::Kind::floats;
+    // A hot row's value is a float, so those of its table are saved as floats, all of them.
+    RowColumn::Kind values = config.keepsLower()                  ? RowColumn::Kind::values
+                             : config.element == RowElement::bf16 ? RowColumn::Kind::halves
+                                                                  : RowColumn::Kind::floats;
     add(table, name + ".ids", {RowColumn::Kind::ids}, {});
     add(table, name + ".values", {values, 0, dim}, {dim});
     if (isIncremental)
@@ -70,7 +73,7 @@ public:
       return;
     for (int32_t s = 0; s < config.states; ++s)
       add(table, stateName(name, s),
-          {RowColumn::Kind::floats, config.valueFloats() + s * width, width},
+          {RowColumn::Kind::floats, config.stateOffset() + s * width, width},
           config.rowStates ? std::vector<int64_t>{} : std::vector{width});
     if (config.rules.any())
       addSightings(table, name);
@@ -93,7 +96,7 @@ private:
   void add(SavedTable table, const std::string &name, RowColumn column,
            std::vector<int64_t> shape) {
     shape.insert(shape.begin(), tables->size(table));
-    const char *dtype = column.kind == RowColumn::Kind::floats   ? "F32"
+    const char *dtype = column.isFloats()                        ? "F32"
                         : column.kind == RowColumn::Kind::halves ? "BF16"
                                                                  : "I64";
     tensors.push_back({name, dtype, std::move(shape), tables->boundsOf(table, column),
@@ -311,14 +314,15 @@ public:
       if (!isIncremental && table.size() != had)
         throw Error(file.path() + ": tensor '" + tensors.ids + "' holds an id twice, before row " +
                     std::to_string(first + count));
+      // First, as they say which rows are hot.
+      if (!tensors.sighted.empty())
+        readSightings(tensors.sighted, first, count, rows);
       int64_t offset = 0;
       for (const auto &[name, width] : tensors.floats) {
         if (file.has(name))
           readFloats(name, first, count, width, offset, rows);
-        offset += offset == 0 ? table.configuration().valueFloats() : width;
+        offset += offset == 0 ? table.configuration().stateOffset() : width;
       }
-      if (!tensors.sighted.empty())
-        readSightings(tensors.sighted, first, count, rows);
     });
   }
 

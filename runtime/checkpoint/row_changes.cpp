@@ -22,9 +22,24 @@ const std::vector<int64_t> &RowChanges::removed(SavedTable table) const {
   return tables[placeOf(table)].removed;
 }
 
+/// The value, with both halves, and the states of each row.
+static void readHot(const TableRows &rows, const StoreConfig &config, std::vector<float> &to) {
+  const int64_t dim = config.dim, states = config.stateFloats(), count = rows.size();
+  std::vector<float> values(static_cast<size_t>(count * dim)),
+      stored(static_cast<size_t>(count * states));
+  rows.readValues(values.data());
+  rows.read(config.stateOffset(), states, stored.data());
+  for (int64_t row = 0; row < count; ++row) {
+    float *at = std::copy_n(values.data() + row * dim, dim, to.data() + row * (dim + states));
+    std::copy_n(stored.data() + row * states, states, at);
+  }
+}
+
 RowChanges::Contents RowChanges::contentsOf(const TableView &view) {
   const StoreConfig &config = view.configuration();
-  const int64_t width = config.usedFloats();
+  // Values as they are saved: of hot rows with both halves.
+  const int64_t width =
+      config.keepsLower() ? config.dim + config.stateFloats() : config.usedFloats();
   const bool hasRules = config.rules.any();
   const int64_t bytes = width * 4 + (hasRules ? static_cast<int64_t>(sizeof(Sighting)) : 0);
   Contents contents;
@@ -36,7 +51,10 @@ RowChanges::Contents RowChanges::contentsOf(const TableView &view) {
   forBlocks(view.size(), [&](int64_t first, int64_t count) {
     TableRows rows = view.rows(first, count);
     floats.resize(static_cast<size_t>(count * width));
-    rows.read(0, width, floats.data());
+    if (config.keepsLower())
+      readHot(rows, config, floats);
+    else
+      rows.read(0, width, floats.data());
     sightings.resize(static_cast<size_t>(count));
     if (hasRules)
       rows.readSightings(sightings.data());

@@ -129,6 +129,8 @@ void SavedTables::readRows(SavedTable table, const RowColumn &column, int64_t fi
   if (column.kind == RowColumn::Kind::floats)
     return from.rows->read(first, count, column.offset, column.width,
                            reinterpret_cast<float *>(to));
+  if (column.kind == RowColumn::Kind::values)
+    return from.rows->readValues(first, count, reinterpret_cast<float *>(to));
   if (column.kind == RowColumn::Kind::halves) {
     const int64_t floats = storeValueFloats(column.width, /*isBf16=*/true);
     packed.resize(static_cast<size_t>(count * floats));

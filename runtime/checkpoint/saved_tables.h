@@ -30,13 +30,13 @@ bool ownsRow(const Communicator *comm, uint64_t nameHash, int64_t id);
 
 /// What a tensor has of each row.
 struct RowColumn {
-  enum class Kind : int32_t { ids, floats, halves, lastStep, steps };
+  /// `values`: those of a table with hot rows, as floats; `halves`: those of another one of bf16.
+  enum class Kind : int32_t { ids, floats, values, halves, lastStep, steps };
   Kind kind = Kind::ids;
-  int64_t offset = 0, width = 0; ///< floats of a row; of halves, a value of bf16: its elements
+  int64_t offset = 0, width = 0; ///< floats of a row; of values and halves: elements
 
-  int64_t bytes() const {
-    return kind == Kind::floats ? width * 4 : kind == Kind::halves ? width * 2 : 8;
-  }
+  bool isFloats() const { return kind == Kind::floats || kind == Kind::values; }
+  int64_t bytes() const { return isFloats() ? width * 4 : kind == Kind::halves ? width * 2 : 8; }
 };
 
 /// A table of the model, or the ids that it does not admit yet; of either, with `isRemoved`, the

@@ -43,7 +43,7 @@ bool EmbeddingStore::isAdmitted(int64_t id, int64_t step) {
 }
 
 /// Notes `step` in the rows, in each once: of several entries of a row, whichever comes
-/// first counts.
+/// first counts, and makes the row hot where it is the step to do so.
 void EmbeddingStore::see(genrec_rt_pool *pool, int64_t count, int64_t step, float *const *rows,
                          const uint8_t *valid) {
   parallelFor(pool, count, kSeeGrain, [&](int64_t begin, int64_t end, int64_t) {
@@ -55,7 +55,10 @@ void EmbeddingStore::see(genrec_rt_pool *pool, int64_t count, int64_t step, floa
       if (lastStep.load(std::memory_order_relaxed) == step ||
           lastStep.exchange(step, std::memory_order_relaxed) == step)
         continue;
-      std::atomic_ref<int64_t>(sighting.steps).fetch_add(1, std::memory_order_relaxed);
+      const int64_t steps =
+          std::atomic_ref<int64_t>(sighting.steps).fetch_add(1, std::memory_order_relaxed) + 1;
+      if (config.keepsLower() && config.rules.isHot(steps) && !lowerOf(rows[i]))
+        lowerOf(rows[i]) = lowerHalves.take();
     }
   });
 }

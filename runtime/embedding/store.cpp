@@ -39,17 +39,18 @@ inline int64_t stepOf(uint64_t hash) { return static_cast<int64_t>(hash >> 32 | 
 } // namespace
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config)
-    : TableStore(config), hashSeed(config.hashSeed) {
+    : TableStore(config), hashSeed(config.hashSeed), lowerHalves(config.dim) {
   assert(config.dim >= 0 && config.states >= 0);
   memberCounts.resize(config.members.size());
   memberRows.resize(config.members.size());
   stride = config.rowFloats();
   strideInverse = 1 / static_cast<double>(stride);
-  sightingFloats = storeSightingOffset(config.valueFloats(), config.stateFloats());
+  sightingFloats = config.sightingOffset();
   if (config.rules.admitAfter > 1) {
     StoreConfig ids;
     ids.rules = config.rules;
     ids.rules.admitAfter = 1;
+    ids.rules.hotAfter = 0;
     ids.members = config.members;
     ids.keyBits = config.keyBits;
     ids.hashSeed = config.hashSeed;
@@ -77,7 +78,8 @@ int64_t EmbeddingStore::keyBytes() const {
 }
 
 int64_t EmbeddingStore::valueBytes() const {
-  return rowCount * stride * 4 + (waitingIds ? waitingIds->valueBytes() : 0);
+  return rowCount * stride * 4 + lowerHalves.bytesInUse() +
+         (waitingIds ? waitingIds->valueBytes() : 0);
 }
 
 void EmbeddingStore::allocateKeys(int64_t count) {
@@ -352,9 +354,9 @@ void EmbeddingStore::initializeValues(int64_t key, float *values) const {
 void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to) {
   parallelFor(pool, to - from, kInitializeGrain, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t number = from + begin; number < from + end; ++number) {
-      float *values = row(number), *states = values + config.valueFloats();
+      float *values = row(number), *states = values + config.stateOffset();
       initializeValues(id(number), values);
-      std::fill(states, values + stride, 0.0f);
+      std::fill(values + config.valueFloats(), values + stride, 0.0f);
       if (config.states > 0 && config.initialAccumulator != 0)
         std::fill(states, states + config.stateWidth(),
                   static_cast<float>(config.initialAccumulator));
@@ -472,6 +474,8 @@ void EmbeddingStore::removeRow(int64_t number) {
   gone.bucket->ids[gone.slot] = 0;
   gone.bucket->setRow(gone.slot, nullptr);
   usedSlots -= !gone.bucket->isPassed();
+  if (config.keepsLower() && lowerOf(row(number)))
+    lowerHalves.give(lowerOf(row(number)));
   if (number != last) {
     int64_t moved = id(last);
     std::copy_n(row(last), stride, row(number));
@@ -492,6 +496,7 @@ void EmbeddingStore::clear(const StoreStream &on) {
   rowCount = 0;
   usedSlots = 0;
   listedRows = 0;
+  lowerHalves.clear();
   if (waitingIds)
     waitingIds->clear(on);
   std::fill(memberCounts.begin(), memberCounts.end(), 0);

@@ -11,6 +11,8 @@ void TableRows::readValues(int64_t first, int64_t count, float *to) const {
   const int64_t floats = config.valueFloats(), dim = config.dim;
   if (config.element == RowElement::f32)
     return read(first, count, 0, dim, to);
+  if (config.keepsLower())
+    return store->readHalves(addresses.data() + first, count, to);
   std::vector<float> packed(static_cast<size_t>(count * floats));
   read(first, count, 0, floats, packed.data());
   for (int64_t i = 0; i < count; ++i)
@@ -22,6 +24,8 @@ void TableRows::writeValues(const float *from) {
   const int64_t floats = config.valueFloats(), dim = config.dim;
   if (config.element == RowElement::f32)
     return write(0, dim, from);
+  if (config.keepsLower())
+    return store->writeHalves(addresses.data(), size(), from);
   std::vector<float> packed(static_cast<size_t>(size() * floats));
   for (int64_t i = 0; i < size(); ++i)
     packValues(from + i * dim, dim, packed.data() + i * floats);

@@ -106,17 +106,21 @@ void checkModel(const genrec_model_desc &model) {
             std::string("table '") + model.tables[i].name +
                 "' has a size or id width out of range");
     require(table.bounded >= 0 && table.ttl >= 0 && table.ttl_seconds >= 0 &&
-                table.admit_after >= 0 && genrec_evict_kind_name(table.evict),
+                table.admit_after >= 0 && table.hot_after >= 0 &&
+                genrec_evict_kind_name(table.evict),
             std::string("table '") + table.name + "' has rules out of range");
     require(genrec_row_element_name(table.element) && genrec_row_rounding_name(table.rounding),
             std::string("table '") + table.name + "' has an element or rounding out of range");
+    require(table.hot_after == 0 || (table.element == GENREC_ROW_BF16 && !model.device),
+            std::string("table '") + table.name +
+                "' has hot rows, which tables of bf16 on the host alone have");
     checkTraining(std::string("table '") + table.name + "'", table.init, table.optimizer);
     for (int32_t j = 0; table.group && j < i; ++j) {
       const genrec_table_desc &other = model.tables[j];
       require(other.group != table.group ||
                   (other.bounded == table.bounded && other.evict == table.evict &&
                    other.ttl == table.ttl && other.ttl_seconds == table.ttl_seconds &&
-                   other.admit_after == table.admit_after),
+                   other.admit_after == table.admit_after && other.hot_after == table.hot_after),
               std::string("table '") + table.name + "' shares a store with '" + other.name +
                   "', but has other rules about its rows");
       require(other.group != table.group || other.element == table.element,

@@ -206,7 +206,7 @@ std::vector<PlacedTable> PlacementChooser::placeTables(std::span<const TableFigu
       table.replicatedBytes = (rankCount - 1) * (asked * (kKey + kMask) + sumBytes);
     const int64_t later = rows * (table.learns ? 2 : 1); // at the next look, at most
     table.residentBytes = static_cast<double>(
-        storeValueBytes(later, config.valueFloats(), config.stateFloats()) + storeKeyBytes(later));
+        storeValueBytes(later, config.stateOffset(), config.stateFloats()) + storeKeyBytes(later));
     if (config.rules.any())
       table.refusal = "has rules, which count what all ranks look up";
     told.tables[i].rows = rows;

@@ -154,8 +154,9 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
   for (int32_t i = 0; i < model.table_count; ++i) {
     const genrec_table_desc &desc = model.tables[i];
     if (!tables[i]) {
-      const RowRules rules{desc.bounded, static_cast<Eviction>(desc.evict), desc.ttl,
-                           desc.admit_after, desc.ttl_seconds};
+      const RowRules rules{desc.bounded,     static_cast<Eviction>(desc.evict),
+                           desc.ttl,         desc.admit_after,
+                           desc.ttl_seconds, desc.hot_after};
       std::shared_ptr<TableStore> store =
           makeStore(i, globalBound ? GlobalBound::rulesOfRank(rules) : rules, cached[i]);
       if (store->configuration().rules.any())
@@ -182,7 +183,7 @@ void genrec_runtime::chooseReplicas(const SessionOptions &options) {
     const int32_t table = findTable(name, "cannot be replicated");
     if (tables[table]->configuration().rules.any())
       throw Error("table '" + name +
-                      "' cannot be replicated: its rules (bounded, ttl, admit_after) "
+                      "' cannot be replicated: its rules (bounded, ttl, admit_after, hot_after) "
                       "count what all ranks look up, which the owners of its rows see",
                   "let its rows be divided among ranks, or declare it without rules");
     replicated[table] = true;

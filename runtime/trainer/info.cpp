@@ -98,6 +98,8 @@ Json infoJson(const genrec_model_desc &model) {
       tables.back()["ttl_seconds"] = table.ttl_seconds;
     if (table.admit_after)
       tables.back()["admit_after"] = table.admit_after;
+    if (table.hot_after)
+      tables.back()["hot_after"] = table.hot_after;
   }
   for (int32_t i = 0; i < model.loss_count; ++i)
     losses.push_back({{"name", model.losses[i].name}, {"scale", model.losses[i].scale}});

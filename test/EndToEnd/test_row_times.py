@@ -281,7 +281,7 @@ def test_tables_with_times_are_not_replicated(binary: Path, data: Path) -> None:
     words = [*launcher(2), str(binary), "train", "--data", str(data), "--replicate", "lasting"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
-    assert "table 'lasting' cannot be replicated: its rules (bounded, ttl, admit_after)" in done.stderr
+    assert "table 'lasting' cannot be replicated: its rules (bounded, ttl, admit_after, hot_after)" in done.stderr
 
 
 class Recent(gr.Model):

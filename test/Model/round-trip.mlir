@@ -30,8 +30,8 @@ genrec.model @Everything attributes {clip_norm = 1.0 : f64, clip_value = 0.5 : f
   // CHECK: genrec.table @visit dim 2 {{{.*}}ttl = 86400 : i64, ttl_in_seconds}
   genrec.table @visit dim 2 {ttl = 86400 : i64, ttl_in_seconds,
     init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
-  // CHECK: genrec.table @street dim 2 {element = #genrec<row_element bf16>, {{.*}}rounding = #genrec<row_rounding stochastic>
-  genrec.table @street dim 2 {element = #genrec<row_element bf16>, rounding = #genrec<row_rounding stochastic>,
+  // CHECK: genrec.table @street dim 2 {element = #genrec<row_element bf16>, hot_after = 7 : i64, {{.*}}rounding = #genrec<row_rounding stochastic>
+  genrec.table @street dim 2 {element = #genrec<row_element bf16>, hot_after = 7 : i64, rounding = #genrec<row_rounding stochastic>,
     init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.table @user dim 3 {id_bits = 40 : i64,
     init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}

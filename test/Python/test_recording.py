@@ -152,8 +152,12 @@ def test_tables_say_how_they_store_values():
         ({"dtype": "fp8"}, "'dtype' of table 't' must be one of f32, bf16, got 'fp8'"),
         ({"dtype": "bf16", "rounding": "up"}, "'rounding' of table 't' must be one of nearest, stochastic, got 'up'"),
         ({"rounding": "nearest"}, "'rounding' of table 't' says how bf16 is stored, but its 'dtype' is f32"),
+        ({"hot_after": 3}, "'hot_after' of table 't' says which rows of bf16 keep float32, but its 'dtype' is f32"),
+        ({"dtype": "bf16", "hot_after": 0}, "'hot_after' of table 't' must be at least 1, got 0"),
+        ({"dtype": "bf16", "hot_after": True}, "'hot_after' of table 't' must be a whole number, got True"),
+        ({"dtype": "bf16", "hot_after": 2, "frozen": True}, "table 't' is frozen: it takes no optimizer, and no rule"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises((TypeError, ValueError), match=words):
             gr.Table("t", dim=2, **wrong)
 
 

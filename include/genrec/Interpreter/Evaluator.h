@@ -128,6 +128,8 @@ public:
   double toBf16(double value) const;
   /// `value` as a row of bf16 stores it: rounded to nearest, or stochastically by 16 bits.
   double storedBf16(double value) const;
+  /// Reads the `count` values of a row as lookups do: of a hot row rounded towards 0 to bfloat16.
+  void readValue(const RowHandle &row, int64_t count, double *to) const;
   double storedBf16(double value, uint16_t bits) const;
   /// `value`, changed by a random fraction of at most `most`.
   double coarse(double value, double most) const;

@@ -29,8 +29,9 @@ struct RowRules {
   int64_t ttl = 0;     ///< a row is evicted after this many steps without being seen; 0: never
   int64_t ttlSeconds = 0; ///< the same in seconds; step t has the time t
   int64_t admitAfter = 0; ///< number of steps in which an id must be seen to get a row
+  int64_t hotAfter = 0;   ///< number of steps in which a row must be seen to be hot; 0: none is
 
-  bool any() const { return bounded || ttl || ttlSeconds || admitAfter; }
+  bool any() const { return bounded || ttl || ttlSeconds || admitAfter || hotAfter; }
 };
 
 /// When training saw an id.
@@ -55,6 +56,12 @@ struct TableState {
   RowRules rules;
   Sightings seen;    ///< of ids that have rows; empty for a table without rules
   Sightings waiting; ///< of ids that are not admitted yet
+
+  /// Whether the row of `id` is hot: a value of floats, which is rounded where it is read.
+  bool isHot(int64_t id) const {
+    auto sighting = seen.find(id);
+    return rules.hotAfter && sighting != seen.end() && sighting->second.steps >= rules.hotAfter;
+  }
 };
 
 /// The keys of a merged table: each stands for a row of one of its logical tables.

@@ -25,6 +25,8 @@ struct RowHandle {
   int64_t slotStride = 0;
   /// Of a table row: identifies it in random streams, by the table's name and the row's id.
   uint64_t identity = 0;
+  /// Whether the value is a float, of which only updates read more than the upper half.
+  bool isHot = false;
 
   bool isZero() const { return !value; }
 };

@@ -272,21 +272,29 @@ void KernelOutliner::prefetchTableRow(unsigned input, Value row) {
   BlockArgument argument = kernel.getBody().getArgument(input);
   auto type = cast<RowType>(argument.getType());
   int64_t floats = 0, others = 0;
-  auto addSlot = [&](int64_t slot, Type accessed) {
-    int64_t end = type.getValueFloats();
+  auto addSlot = [&](int64_t slot, Type accessed, bool isWhole = false) {
+    int64_t end = slot > 0 || isWhole ? type.getStateOffset() : type.getValueFloats();
     if (slot > 0)
       end += (slot - 1) * type.getWidth() + cast<VectorType>(accessed).getNumElements();
     floats = std::max(floats, end);
   };
   for (Operation *user : argument.getUsers()) {
     if (auto load = dyn_cast<RowLoadOp>(user))
-      addSlot(load.getSlot(), load.getType());
+      addSlot(load.getSlot(), load.getType(), load.getWhole());
     else if (auto store = dyn_cast<RowStoreOp>(user))
       addSlot(store.getSlot(), store.getValue().getType());
   }
   for (unsigned other = 0; other < kernel.getInputs().size(); ++other)
     others += hasTableRows(other);
   target.prefetchRow(b, inputPointers[input], row, tableRowCount, floats, others);
+}
+
+/// Whether a body looks at the lower halves of a row that may be hot: lookups do not.
+static bool readsLower(Value row) {
+  return cast<RowType>(row.getType()).getHot() && llvm::any_of(row.getUsers(), [](Operation *user) {
+           auto load = dyn_cast<RowLoadOp>(user);
+           return !load || load.getWhole();
+         });
 }
 
 void KernelOutliner::bindInput(unsigned input) {
@@ -320,7 +328,14 @@ void KernelOutliner::bindInput(unsigned input) {
       Value values = handle;
       if (rowType.getElement() == RowElement::bf16)
         values = named.call("kernels::bf16Values", b.pointer(b.opaque("kernels::Bf16")), {handle});
-      bindings.rows[argument] = {values, b.add(handle, b.integer(rowType.getValueFloats())), width};
+      Value lower, isHot;
+      if (readsLower(argument)) {
+        lower = named.call("kernels::lowerHalves", b.pointer(b.u16()),
+                           {handle, b.integer(rowType.getLowerOffset())});
+        isHot = named.call("kernels::isHot", b.i1(), {handle, lower});
+      }
+      bindings.rows[argument] = {values, b.add(handle, b.integer(rowType.getStateOffset())), width,
+                                 lower, isHot};
     }
     return;
   }

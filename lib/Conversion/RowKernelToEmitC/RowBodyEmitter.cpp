@@ -32,7 +32,7 @@ Value RowBodyEmitter::getPointer(Value value) {
 }
 
 Value RowBodyEmitter::getSlot(Value row, int64_t slot, Location loc) {
-  const RowHandle &handle = bindings.rows.find(row)->second;
+  const RowHandle &handle = getHandle(row);
   EmitCBuilder b(builder, loc);
   if (slot == 0)
     return handle.value;
@@ -186,7 +186,13 @@ FailureOr<Value> RowBodyEmitter::compute(Operation *op, ElementLoops &at, Memo &
     return b.cast(at.index, element);
   if (auto load = dyn_cast<RowLoadOp>(op)) {
     Value slot = getSlot(load.getRow(), load.getSlot(), op->getLoc());
-    return b.call("kernels::widened", element, {target.loadElement(b, slot, at)});
+    Value stored = target.loadElement(b, slot, at);
+    if (load.getWhole()) {
+      const RowHandle &handle = getHandle(load.getRow());
+      Value lower = target.loadElement(b, handle.lower, at);
+      return b.call("kernels::joined", element, {stored, lower, handle.isHot});
+    }
+    return b.call("kernels::widened", element, {stored});
   }
   if (isa<KeepMaskOp>(op))
     llvm_unreachable("a mask is evaluated from its words");
@@ -226,9 +232,13 @@ FailureOr<Value> RowBodyEmitter::evaluate(Value value, ElementLoops &at, Memo &m
 
 void RowBodyEmitter::writeSink(const ElementSink &sink, Value slot, ElementLoops &at, Value value) {
   EmitCBuilder b(builder, sink.owner->getLoc());
-  if (isa<RowStoreOp>(sink.owner)) {
+  if (auto store = dyn_cast<RowStoreOp>(sink.owner)) {
     Type stored = cast<emitc::PointerType>(slot.getType()).getPointee();
-    if (stored != value.getType()) {
+    if (const RowHandle &handle = getHandle(store.getRow()); handle.lower && store.getSlot() == 0) {
+      Value lower = b.call("kernels::lowerHalf", b.u16(), {value, handle.isHot});
+      target.storeElement(b, handle.lower, 0, at, lower);
+      value = b.call("kernels::upperHalf", stored, {value, handle.isHot});
+    } else if (stored != value.getType()) {
       bool isRounded = sink.value.getDefiningOp<RowRoundOp>() != nullptr;
       value = b.call(isRounded ? "kernels::narrowed" : "kernels::nearestBf16", stored, {value});
     }
@@ -322,6 +332,10 @@ LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
       return op->emitOpError("must take one element at a constant position");
     bindings.scalars[result] = target.extractElement(b, bindings.pointers.lookup(op->getOperand(0)),
                                                      extract.getStaticPosition()[0]);
+    return success();
+  }
+  if (auto hot = dyn_cast<RowHotOp>(op)) {
+    bindings.scalars[result] = getHandle(hot.getRow()).isHot;
     return success();
   }
   SmallVector<Value> operands;

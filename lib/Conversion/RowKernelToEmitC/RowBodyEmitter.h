@@ -31,6 +31,9 @@ struct TensorAddress {
 struct RowHandle {
   mlir::Value value, states;
   int64_t stateStride = 0;
+  /// Of a table with hot rows: the lower halves, those of the value where the row is not hot; and
+  /// whether it is.
+  mlir::Value lower, isHot;
 };
 
 /// The C values of a body's arguments, for the current row.
@@ -95,6 +98,7 @@ private:
   /// A new local array for `value`, with elements of `element`.
   mlir::Value makeArray(mlir::Value value, mlir::Type element = {});
   mlir::Value getSlot(mlir::Value row, int64_t slot, mlir::Location loc);
+  const RowHandle &getHandle(mlir::Value row) const { return bindings.rows.find(row)->second; }
   /// Memory for a reduction of elements of `element`; null where it needs none.
   mlir::Value getReductionMemory(mlir::Type element);
   mlir::Value getStream(const EmitCBuilder &b, int64_t stream);

@@ -41,7 +41,7 @@ static void addInput(Value input, BlockArgument argument, Alignment &alignment) 
   auto type = cast<RankedTensorType>(input.getType());
   if (auto row = dyn_cast<RowType>(type.getElementType())) {
     alignment.add(row.getWidth());
-    alignment.add(row.getValueFloats()); // where states begin
+    alignment.add(row.getStateOffset()); // where states begin
   } else if (isVector(argument) ||
              (isa<RankedTensorType>(argument.getType()) && type.getRank() == 2))
     alignment.addRows(input);

@@ -293,6 +293,7 @@ Describer::Rows Describer::tables() {
       fields.integer("element", static_cast<int64_t>(table.getElement()));
       fields.integer("rounding",
                      static_cast<int64_t>(table.getRounding().value_or(RowRounding::nearest)));
+      fields.integer("hot_after", table.getHotAfter().value_or(0));
     }
     rows.push_back(fields.get());
   }

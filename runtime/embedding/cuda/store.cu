@@ -41,7 +41,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
               DeviceArray<float *>(name + ".listed_rows")},
       transfer(name + ".transfer"), flagRanks(name) {
   checkOptions();
-  addresses.stride = storeRowFloats(config.valueFloats(), config.stateFloats(), config.rules.any());
+  addresses.stride = config.rowFloats();
   const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (addresses.stride * 4 + 8));
   addresses.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   addresses.chunks = chunkTable.ensure(kMostChunks, stream);

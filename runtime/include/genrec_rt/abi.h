@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 10
+#define GENREC_ABI_VERSION 11
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
@@ -127,6 +127,8 @@ typedef struct genrec_table_desc {
   int64_t ttl_seconds;
   int32_t element;  /* genrec_row_element: of values; states are floats. Equal in a group */
   int32_t rounding; /* genrec_row_rounding */
+  int64_t hot_after; /* of bf16: rows that training saw in so many steps are hot, and keep the lower
+                        halves of their floats as well; 0: none. Equal in a group */
 } genrec_table_desc;
 
 typedef struct genrec_parameter_desc {
@@ -315,9 +317,11 @@ typedef struct genrec_step {
  * and row, and end the run after the stage; the call then leaves zeros. */
 
 /* Finds the rows of `ids` (training: inserts unseen ones) in table `table`;
- * rows[r] points at [value dim][state dim]…, a value of bf16 at (dim + 1) / 2 floats; entries with
- * valid[r] == 0 point at a row of zeros. `valid` may be null. Outside training unseen ids, and in
- * training ids that are not admitted yet, point at temporary rows that hold initial values. */
+ * rows[r] points at [value dim][state dim]…, a value of bf16 at (dim + 1) / 2 floats, and of a
+ * table with hot rows [value][address of the lower halves][state dim]…
+ * (kernels/shared/row_values.h); entries with valid[r] == 0 point at a row of zeros. `valid` may be
+ * null. Outside training unseen ids, and in training ids that are not admitted yet, point at
+ * temporary rows that hold initial values. */
 void genrec_rt_table_rows(genrec_step *step, int32_t table, const genrec_domain *domain,
                           const int64_t *ids, const uint8_t *valid, float **rows);
 

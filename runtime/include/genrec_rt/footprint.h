@@ -156,23 +156,34 @@ inline constexpr int64_t kStoreSlotBytes = 16;
 /// Floats that the `dim` values of a row take: of bfloat16, filled up to whole ones.
 inline int64_t storeValueFloats(int64_t dim, bool isBf16) { return isBf16 ? (dim + 1) / 2 : dim; }
 
-/// Floats before a row's sighting (see RowRules in store.h), behind those of its value and of its
-/// optimizer states.
-inline int64_t storeSightingOffset(int64_t valueFloats, int64_t stateFloats) {
-  return (valueFloats + stateFloats + 1) / 2 * 2;
+/// Floats before the address of a row's lower halves, of a table with hot rows (row_values.h).
+inline int64_t storeLowerOffset(int64_t dim) { return (storeValueFloats(dim, true) + 1) / 2 * 2; }
+
+/// Floats before a row's states: those of its value, and of the address of its lower halves.
+inline int64_t storeStateOffset(int64_t dim, bool isBf16, bool keepsLower) {
+  return keepsLower ? storeLowerOffset(dim) + 2 : storeValueFloats(dim, isBf16);
+}
+
+/// Bytes that the lower halves of a hot row take beside the row.
+inline int64_t storeLowerBytes(int64_t dim) { return (dim * 2 + 63) / 64 * 64; }
+
+/// Floats before a row's sighting (see RowRules in store.h), behind those before its states and of
+/// its optimizer states.
+inline int64_t storeSightingOffset(int64_t stateOffset, int64_t stateFloats) {
+  return (stateOffset + stateFloats + 1) / 2 * 2;
 }
 
 /// Floats from one row to the next; with rules about rows, a sighting of 16 bytes is one's end.
-inline int64_t storeRowFloats(int64_t valueFloats, int64_t stateFloats, bool hasRules = false) {
+inline int64_t storeRowFloats(int64_t stateOffset, int64_t stateFloats, bool hasRules = false) {
   int64_t floats =
-      hasRules ? storeSightingOffset(valueFloats, stateFloats) + 4 : valueFloats + stateFloats;
+      hasRules ? storeSightingOffset(stateOffset, stateFloats) + 4 : stateOffset + stateFloats;
   return (floats + 15) / 16 * 16;
 }
 
 /// Rows in use; what is allocated ahead is not touched.
-inline int64_t storeValueBytes(int64_t rows, int64_t valueFloats, int64_t stateFloats,
+inline int64_t storeValueBytes(int64_t rows, int64_t stateOffset, int64_t stateFloats,
                                bool hasRules = false) {
-  return rows * storeRowFloats(valueFloats, stateFloats, hasRules) * 4;
+  return rows * storeRowFloats(stateOffset, stateFloats, hasRules) * 4;
 }
 
 /// Slots double where more than three in four are taken.

@@ -20,6 +20,8 @@
 //   - `admitAfter`: an id has a row from the step on in which it is seen for this many
 //     steps. Waiting ids are counted in a table of their own, which `ttl` and `bound`
 //     hold for, too.
+//   - `hotAfter`: a row is hot from the step on that is the n-th to see it since it came. A hot
+//     row of bf16 keeps the lower halves of its floats as well (kernels/shared/row_values.h).
 //
 // Tables that share a store have the same rules, and each has them for itself: `bound` is
 // the most rows of one of them, on all ranks together (embedding/global_bound.h).
@@ -48,9 +50,12 @@ struct RowRules {
   int64_t ttl = 0;        ///< steps without being seen after which rows leave; 0: never
   int64_t admitAfter = 0; ///< steps in which an id must be seen to get a row
   int64_t ttlSeconds = 0; ///< seconds of the run's clock instead of `ttl`; 0: never
+  int64_t hotAfter = 0;   ///< steps in which a row must be seen to be hot; 0: none is
 
   bool hasTtl() const { return ttl > 0 || ttlSeconds > 0; }
-  bool any() const { return bound > 0 || admitAfter > 0 || hasTtl(); }
+  bool any() const { return bound > 0 || admitAfter > 0 || hasTtl() || hotAfter > 0; }
+  /// Whether a row that was seen in `steps` steps since it came is hot.
+  bool isHot(int64_t steps) const { return hotAfter > 0 && steps >= hotAfter; }
   /// Whether the end of `step` looks at ttl.
   bool checksTime(int64_t step) const {
     return ttl > 0 && step % std::max<int64_t>(1, ttl / 16) == 0;

@@ -14,6 +14,8 @@
 // Values: chunks of rows [value dim][state dim]…, each row aligned to 64 bytes,
 // allocated a chunk ahead.
 //
+// Lower halves of hot rows: chunks of blocks, one per row, which rows that leave give back.
+//
 // With rules a row ends with its sighting. Only `evict` and `erase` move rows: numbers stay
 // without gaps, the last rows take the places of those that leave.
 //
@@ -25,13 +27,41 @@
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/table_store.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 namespace genrec::rt {
+
+/// Blocks of the lower halves of one row each, aligned to 64 bytes.
+class LowerHalves {
+public:
+  explicit LowerHalves(int64_t dim) : bytes(storeLowerBytes(dim)) {}
+  ~LowerHalves();
+  LowerHalves(const LowerHalves &) = delete;
+  LowerHalves &operator=(const LowerHalves &) = delete;
+
+  /// A block of zeros. Safe beside other calls of this one.
+  uint16_t *take();
+  void give(uint16_t *block);
+  /// All blocks come back.
+  void clear();
+  int64_t bytesInUse() const { return taken * bytes; }
+
+private:
+  static constexpr int64_t kChunkBytes = int64_t(1) << 20;
+  int64_t blocksPerChunk() const { return std::max<int64_t>(1, kChunkBytes / bytes); }
+
+  const int64_t bytes;
+  int64_t taken = 0, used = 0; ///< blocks; of all chunks those that were ever taken
+  std::vector<char *> chunks;
+  std::vector<uint16_t *> given;
+  std::mutex mutex;
+};
 
 class EmbeddingStore final : public TableStore {
 public:
@@ -64,6 +94,10 @@ public:
                 int64_t width, float *to) const override;
   void writeRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
                  int64_t width, const float *from) override;
+
+  void readHalves(float *const *rows, int64_t count, float *to) const override;
+  void writeHalves(float *const *rows, int64_t count, const float *from) override;
+  void settleHot(float *const *rows, int64_t count) override;
 
   TableStore *waiting() const override { return waitingIds.get(); }
   int64_t rowStride() const override { return stride; }
@@ -123,6 +157,10 @@ private:
   Sighting &sightingOf(float *row) const {
     return *reinterpret_cast<Sighting *>(row + sightingFloats);
   }
+  /// Of a table that keeps them: the lower halves of a row, null where it is not hot.
+  uint16_t *&lowerOf(float *row) const {
+    return *reinterpret_cast<uint16_t **>(row + storeLowerOffset(config.dim));
+  }
   int64_t sizeOf(int64_t member) const {
     return config.members.empty() ? rowCount : memberCounts[member];
   }
@@ -156,6 +194,7 @@ private:
   // With rules.
   int64_t sightingFloats = 0;
   std::unique_ptr<EmbeddingStore> waitingIds;
+  LowerHalves lowerHalves;
   std::vector<std::pair<Sighting::Rank, int64_t>> ranks; ///< scratch: rank and number
   std::vector<int64_t> leaving;                          ///< scratch: numbers
 };

@@ -1,7 +1,9 @@
 //===- table_store.h - What every store of table rows does -------*- C++ -*-===//
 //
 // Rows by 64-bit ids: [value dim][state]…[sighting], numbered in the order of insertion. All are
-// floats, but that values may be bfloat16, filled up to whole floats. The stores of the host
+// floats, but that values may be bfloat16, filled up to whole floats. Where rows may be hot
+// (RowRules::hotAfter), the address of a row's lower halves comes before its states, null where it
+// is not hot. The stores of the host
 // (store.h) and of a device (cuda/store.h) implement this interface; session, checkpoint and
 // trainer know no other. One conformance suite judges both (test/Runtime/store_conformance.h).
 //
@@ -75,12 +77,20 @@ struct StoreConfig {
 
   int64_t stateWidth() const { return rowStates ? 1 : dim; }
   int64_t stateFloats() const { return states * stateWidth(); }
+  /// Whether rows may be hot, and then keep the lower halves of their floats elsewhere.
+  bool keepsLower() const { return element == RowElement::bf16 && rules.hotAfter > 0; }
   /// Floats that a row's value takes.
   int64_t valueFloats() const { return storeValueFloats(dim, element == RowElement::bf16); }
-  /// Floats that a row's value and states take.
-  int64_t usedFloats() const { return valueFloats() + stateFloats(); }
+  /// Floats before a row's states.
+  int64_t stateOffset() const {
+    return storeStateOffset(dim, element == RowElement::bf16, keepsLower());
+  }
+  /// Floats that a row's value and states take, and what lies between them.
+  int64_t usedFloats() const { return stateOffset() + stateFloats(); }
+  /// Floats before a row's sighting, where rows have one.
+  int64_t sightingOffset() const { return storeSightingOffset(stateOffset(), stateFloats()); }
   /// Floats from one row to the next.
-  int64_t rowFloats() const { return storeRowFloats(valueFloats(), stateFloats(), rules.any()); }
+  int64_t rowFloats() const { return storeRowFloats(stateOffset(), stateFloats(), rules.any()); }
   const RowInitializer &initializerOf(int64_t key) const {
     return members.empty() ? initializer : members[key >> keyBits];
   }
@@ -188,6 +198,15 @@ public:
                         int64_t width, float *to) const = 0;
   virtual void writeRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
                          int64_t width, const float *from) = 0;
+
+  /// The values of rows of a table that keeps lower halves, `dim` floats each: of a hot row both
+  /// halves, of another one its bfloat16. What is written to a row that is not hot is rounded to
+  /// nearest. Only stores of the host have such rows.
+  virtual void readHalves(float *const *rows, int64_t count, float *to) const;
+  virtual void writeHalves(float *const *rows, int64_t count, const float *from);
+  /// After sightings were written to such rows: gives lower halves, zeros, to those that are hot
+  /// now, and takes them from those that are not.
+  virtual void settleHot(float *const *rows, int64_t count);
 
   /// The ids that are not admitted yet, a store of dimension 0; null without `admitAfter`.
   virtual TableStore *waiting() const = 0;

@@ -26,8 +26,8 @@ public:
       : store(&store), addresses(std::move(addresses)) {}
 
   int64_t size() const { return addresses.size(); }
-  /// The value of each row, widened to float where it is bf16; what is written is rounded to
-  /// nearest.
+  /// The value of each row, widened to float where it is bf16, and all of it where the row is hot;
+  /// what is written is rounded to nearest, where it is not.
   void readValues(int64_t first, int64_t count, float *to) const;
   void readValues(float *to) const { readValues(0, size(), to); }
   void writeValues(const float *from);
@@ -40,13 +40,16 @@ public:
   void write(int64_t offset, int64_t width, const float *from) {
     store->writeRows({}, addresses.data(), size(), offset, width, from);
   }
-  /// Where the table has rules (row_rules.h).
+  /// Where the table has rules (row_rules.h). Which rows are hot follows from what is written:
+  /// write sightings before values.
   void readSightings(Sighting *to) const { readSightings(0, size(), to); }
   void readSightings(int64_t first, int64_t count, Sighting *to) const {
     read(first, count, store->sightingOffset(), kSightingFloats, reinterpret_cast<float *>(to));
   }
   void writeSightings(const Sighting *from) {
     write(store->sightingOffset(), kSightingFloats, reinterpret_cast<const float *>(from));
+    if (store->configuration().keepsLower())
+      store->settleHot(addresses.data(), size());
   }
 
 private:

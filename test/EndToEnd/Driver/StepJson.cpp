@@ -69,7 +69,7 @@ static json::Object tableToJson(const TableView &table, const std::string &name,
   std::vector<float> values(static_cast<size_t>(count * dim)),
       states(static_cast<size_t>(count * config.stateFloats()));
   stored.readValues(values.data());
-  stored.read(config.valueFloats(), config.stateFloats(), states.data());
+  stored.read(config.stateOffset(), config.stateFloats(), states.data());
   std::vector<Sighting> sightings(static_cast<size_t>(config.rules.any() ? count : 0));
   if (!sightings.empty())
     stored.readSightings(sightings.data());

@@ -70,7 +70,15 @@ template <typename OpT> static LogicalResult verifyRowAccess(OpT op, StringRef n
   return expectRange(op, "slot", op.getSlot(), 0);
 }
 
-LogicalResult RowLoadOp::verify() { return verifyRowAccess(*this, "result", getType()); }
+LogicalResult RowLoadOp::verify() {
+  RowType row = getRow().getType();
+  if (getWhole() && (getSlot() != 0 || !row.getHot()))
+    return emitOpError()
+           << "loads 'whole' values, which slot 0 of rows of a table with hot rows has, "
+              "but reads slot "
+           << getSlot() << " of " << row;
+  return verifyRowAccess(*this, "result", getType());
+}
 
 LogicalResult RowStoreOp::verify() { return verifyRowAccess(*this, "value", getValue().getType()); }
 
@@ -190,6 +198,12 @@ LogicalResult RowRoundOp::verify() {
     return complain(*this, "x", getX().getType(), "a vector of f32");
   Type bits = cast<VectorType>(getType()).clone(IntegerType::get(getContext(), 16));
   return expectExactly(*this, "bits", getBits().getType(), bits, "16 random bits per element");
+}
+
+LogicalResult RowHotOp::verify() {
+  if (!getRow().getType().getHot())
+    return complain(*this, "row", getRow().getType(), "a row of a table with hot rows");
+  return success();
 }
 
 LogicalResult RandomIndexOp::verify() {

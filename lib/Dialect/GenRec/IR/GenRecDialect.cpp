@@ -18,6 +18,14 @@ using namespace genrec;
 #include "genrec/Dialect/GenRec/IR/GenRecEnums.cpp.inc"
 #include "genrec/Dialect/GenRec/IR/GenRecInterfaces.cpp.inc"
 
+/// `hot`, of the type of handles.
+static ParseResult parseHotRows(AsmParser &parser, bool &isHot) {
+  isHot = true;
+  return parser.parseKeyword("hot");
+}
+
+static void printHotRows(AsmPrinter &printer, bool) { printer << "hot"; }
+
 #define GET_ATTRDEF_CLASSES
 #include "genrec/Dialect/GenRec/IR/GenRecAttrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES
@@ -132,6 +140,15 @@ RankedTensorType genrec::getRowsType(FlatSymbolRefAttr domain, ArrayRef<int64_t>
   SmallVector<int64_t> shape{ShapedType::kDynamic};
   llvm::append_range(shape, rowShape);
   return RankedTensorType::get(shape, element, RowsAttr::get(element.getContext(), domain));
+}
+
+LogicalResult RowType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t width,
+                              RowElement element, bool hot) {
+  if (hot && element == RowElement::f32)
+    return emitError() << "rows of f32 have no lower halves beside them, which 'hot' says: "
+                          "!genrec.row<"
+                       << width << ", bf16, hot>";
+  return success();
 }
 
 Type genrec::getBodyType(Type type) {

@@ -75,7 +75,10 @@ private:
   Value spread(Value scalar) const { return b.fit(scalar, bodyShape(type)); }
   Value divide(Value x, Value y) const { return b.make<arith::DivFOp>(x, y); }
   Value squareRoot(Value x) const { return b.make<math::SqrtOp>(x); }
-  Value load(int64_t slot) const { return b.make<RowLoadOp>(type, row, slot); }
+  bool mayBeHot() const { return cast<RowType>(row.getType()).getHot(); }
+  Value load(int64_t slot) const {
+    return b.make<RowLoadOp>(type, row, slot, /*whole=*/slot == 0 && mayBeHot());
+  }
   void store(Value value, int64_t slot) const {
     RowStoreOp::create(b.builder, b.loc, value, row, slot);
   }
@@ -124,7 +127,7 @@ Value OptimizerStep::buildRowwiseAdagrad(Value weight) const {
   Value g = withDecay(weight);
   Value mean = scale(b.reduceAdd(b.mul(g, g)), 1.0 / static_cast<double>(bodyShape(type).front()));
   auto once = VectorType::get({1}, bodyElement(type));
-  Value sum = b.add(b.make<RowLoadOp>(once, row, 1), b.fit(mean, once.getShape()));
+  Value sum = b.add(b.make<RowLoadOp>(once, row, 1, /*whole=*/false), b.fit(mean, once.getShape()));
   store(sum, 1);
   Value root = squareRoot(b.make<vector::ExtractOp>(sum, ArrayRef<int64_t>{0}));
   Value factor = divide(rate, b.add(root, b.constant(root.getType(), option("eps"))));
@@ -253,11 +256,13 @@ bool genrec::changesWithoutGradient(OptimizerAttr optimizer, bool onTable) {
 
 void OptimizerStep::build(bool roundsStochastically) const {
   Value weight = (this->*getRule(optimizer.getKind()).build)(load(0));
-  if (roundsStochastically)
-    weight = b.make<RowRoundOp>(
+  if (roundsStochastically) {
+    Value rounded = b.make<RowRoundOp>(
         weight, RowBitsOp::create(b.builder, b.loc,
                                   cast<VectorType>(type).clone(b.builder.getIntegerType(16)),
                                   b.builder.getI64IntegerAttr(kRowRoundingStream)));
+    weight = mayBeHot() ? b.select(b.make<RowHotOp>(row), weight, rounded) : rounded;
+  }
   store(weight, 0);
 }
 

@@ -209,6 +209,7 @@ BodyKind RowLoadOp::getBodyKind() {
 }
 BodyKind RowStoreOp::getBodyKind() { return BodyKind::element; }
 BodyKind RowRoundOp::getBodyKind() { return BodyKind::element; }
+BodyKind RowHotOp::getBodyKind() { return BodyKind::scalar; }
 BodyKind RowSliceOp::getBodyKind() { return BodyKind::address; }
 BodyKind RowConcatOp::getBodyKind() { return BodyKind::element; }
 BodyKind RowIotaOp::getBodyKind() { return BodyKind::element; }

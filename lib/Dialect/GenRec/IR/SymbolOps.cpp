@@ -162,7 +162,9 @@ int64_t TableOp::getKeyBits() {
   return 63 - static_cast<int64_t>(llvm::Log2_64_Ceil(members + 1));
 }
 
-RowType TableOp::getRowType() { return RowType::get(getContext(), getDim(), getElement()); }
+RowType TableOp::getRowType() {
+  return RowType::get(getContext(), getDim(), getElement(), getHotAfter().has_value());
+}
 
 LogicalResult TableOp::verify() {
   if (failed(expectRange(*this, "id_bits", getIdBits(), 1, 63)))
@@ -170,14 +172,18 @@ LogicalResult TableOp::verify() {
   if (getRounding() && getElement() == RowElement::f32)
     return emitOpError() << "has 'rounding', which says how values of bf16 are stored, but its "
                             "'element' is f32";
-  for (StringRef rule : {"bounded", "ttl", "admit_after"})
+  if (getHotAfter() && getElement() == RowElement::f32)
+    return emitOpError()
+           << "has 'hot_after', which says what rows of bf16 keep the lower halves of "
+              "floats, but its 'element' is f32";
+  for (StringRef rule : {"bounded", "ttl", "admit_after", "hot_after"})
     if (auto value = (*this)->getAttrOfType<IntegerAttr>(rule))
       if (failed(expectRange(*this, rule, value.getInt(), 1)))
         return failure();
   if (getOptimizer().getOption("frozen") != 0.0 && hasRowRules())
     return emitOpError()
-           << "is frozen, so that rows neither come nor leave, but has rules about rows "
-              "('bounded', 'ttl' or 'admit_after')";
+           << "is frozen, so that rows neither come nor leave nor change, but has rules about rows "
+              "('bounded', 'ttl', 'admit_after' or 'hot_after')";
   if (getTtlInSeconds() && !getTtl())
     return emitOpError() << "has 'ttl_in_seconds', the unit of 'ttl', but no 'ttl'";
   if (getEvict() && !getBounded())

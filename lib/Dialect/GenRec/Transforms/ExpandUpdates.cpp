@@ -117,7 +117,7 @@ Value Expansion::buildLoad(OpBuilder &builder, Value rows, Value valid, Type typ
   Block &body = kernel.getBody().front();
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
   RowBodyBuilder b(inner, loc);
-  Value loaded = b.make<RowLoadOp>(getBodyType(type), body.getArgument(0), 0);
+  Value loaded = b.make<RowLoadOp>(getBodyType(type), body.getArgument(0), 0, /*whole=*/false);
   if (valid)
     loaded = b.select(body.getArgument(1), loaded, b.constant(loaded.getType(), 0.0));
   RowYieldOp::create(inner, loc, loaded);

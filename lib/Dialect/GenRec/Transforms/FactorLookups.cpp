@@ -245,7 +245,8 @@ void Layer::buildGroup(OpBuilder &builder, Group &group) {
   Block &body = kernel.getBody().front();
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
   RowBodyBuilder b(inner, loc);
-  RowYieldOp::create(inner, loc, b.make<RowLoadOp>(getBodyType(type), body.getArgument(0), 0));
+  RowYieldOp::create(inner, loc,
+                     b.make<RowLoadOp>(getBodyType(type), body.getArgument(0), 0, /*whole=*/false));
   group.domain = distinct.getDomain();
   group.handles = distinct.getResult();
   group.values = kernel.getResult(0);

@@ -143,9 +143,7 @@ public:
 
   TableStore *waiting() const override { return waitingIds.get(); }
   int64_t rowStride() const override { return addresses.stride; }
-  int64_t sightingOffset() const override {
-    return storeSightingOffset(config.valueFloats(), config.stateFloats());
-  }
+  int64_t sightingOffset() const override { return config.sightingOffset(); }
   int64_t keyBytes() const override { return slots() * 13 + (cache ? cache->bytes() : 0); }
   int64_t valueBytes() const override { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
 

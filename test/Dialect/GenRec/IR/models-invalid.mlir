@@ -279,7 +279,7 @@ genrec.model @m {
 
 // Rows of a frozen table neither come nor leave.
 genrec.model @m {
-  // expected-error@+1 {{'genrec.table' op is frozen, so that rows neither come nor leave, but has rules about rows ('bounded', 'ttl' or 'admit_after')}}
+  // expected-error@+1 {{'genrec.table' op is frozen, so that rows neither come nor leave nor change, but has rules about rows ('bounded', 'ttl', 'admit_after' or 'hot_after')}}
   genrec.table @t dim 8 {ttl = 3 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {frozen = 1.0}>}
 }
 
@@ -337,6 +337,41 @@ genrec.model @m {
 genrec.model @m {
   // expected-error@+1 {{'genrec.table' op has 'rounding', which says how values of bf16 are stored, but its 'element' is f32}}
   genrec.table @t dim 8 {rounding = #genrec<row_rounding nearest>, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// Rows of f32 keep the lower halves of their floats anyway.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op has 'hot_after', which says what rows of bf16 keep the lower halves of floats, but its 'element' is f32}}
+  genrec.table @t dim 8 {hot_after = 2 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// A row is seen before it is hot.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op 'hot_after' must be at least 1, but is 0}}
+  genrec.table @t dim 8 {element = #genrec<row_element bf16>, hot_after = 0 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// No step updates rows of frozen tables.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op is frozen, so that rows neither come nor leave nor change, but has rules about rows ('bounded', 'ttl', 'admit_after' or 'hot_after')}}
+  genrec.table @t dim 8 {element = #genrec<row_element bf16>, hot_after = 2 : i64, init = #genrec.init<zeros, 0.0>,
+    optimizer = #genrec.optimizer<sgd, {frozen = 1.0}>}
+}
+
+// -----
+
+// A merged table has the hot rows of its members.
+genrec.model @m {
+  // expected-note@+1 {{the member is declared here}}
+  genrec.table @t dim 8 {element = #genrec<row_element bf16>, hot_after = 2 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error@+1 {{'genrec.table' op differs from its member @t in more than name and id_bits}}
+  genrec.table @all dim 8 {element = #genrec<row_element bf16>, hot_after = 3 : i64, members = [@t], init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
 }
 
 // -----

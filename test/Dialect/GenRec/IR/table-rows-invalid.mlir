@@ -85,6 +85,29 @@ genrec.model @m {
 
 // -----
 
+// And whether they may be hot.
+!request = !genrec.domain<@request>
+!id = tensor<?xi64, #genrec.rows<@request>>
+!row16 = tensor<?x!genrec.row<8, bf16>, #genrec.rows<@request>>
+genrec.model @m {
+  genrec.domain @request
+  genrec.table @item dim 8 {element = #genrec<row_element bf16>, hot_after = 2 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %r = genrec.batch : !request
+    %x = genrec.feature %r "x" : (!request) -> !id
+    // expected-error@+1 {{'genrec.table_rows' op 'result' must be rows of @request, [] x !genrec.row<8, bf16, hot> (the dimension and element of table @item), but is rows of @request, [] x !genrec.row<8, bf16>}}
+    %0 = genrec.table_rows %x in @item : (!id) -> !row16
+  }
+}
+
+// -----
+
+// Rows of f32 are never hot.
+// expected-error@+1 {{rows of f32 have no lower halves beside them, which 'hot' says: !genrec.row<8, bf16, hot>}}
+func.func @test(%row: !genrec.row<8, f32, hot>)
+
+// -----
+
 // unique_rows takes something.
 !step = !genrec.domain<@step>
 !krow = tensor<?x!genrec.row<8>, #genrec.rows<@step>>

@@ -279,3 +279,34 @@ genrec.model @bf16 {
     genrec.update_table @item ids(%ids) by(%x) : (!ids, !x) -> ()
   }
 }
+
+// -----
+
+// Lookups read the upper halves of rows that may be hot; updates read and store all of them, and round where a row is not hot.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @hot
+// CHECK: genrec.table_rows {{.*}} in @item : {{.*}} -> tensor<?x!genrec.row<4, bf16, hot>, #genrec.rows<@user>>
+// CHECK: genrec.row_load %{{.*}} : (!genrec.row<4, bf16, hot>) -> vector<4xf32>
+// CHECK: genrec.row_kernel {{.*}} attributes {name = "update_item"
+// CHECK: ^bb0(%[[ROW:.*]]: !genrec.row<4, bf16, hot>, %[[G:.*]]: vector<4xf32>, %[[RATE:.*]]: f32):
+// CHECK: %[[W:.*]] = genrec.row_load %[[ROW]] {whole} : (!genrec.row<4, bf16, hot>) -> vector<4xf32>
+// CHECK: %[[NEW:.*]] = arith.subf %[[W]]
+// CHECK: %[[U:.*]] = genrec.row_bits {stream = 2147483647 : i64} : vector<4xi16>
+// CHECK: %[[ROUNDED:.*]] = genrec.row_round %[[NEW]] by %[[U]] : vector<4xf32>, vector<4xi16>
+// CHECK: %[[HOT:.*]] = genrec.row_hot %[[ROW]] : !genrec.row<4, bf16, hot>
+// CHECK: %[[STORED:.*]] = arith.select %[[HOT]], %[[NEW]], %[[ROUNDED]] : vector<4xf32>
+// CHECK: genrec.row_store %[[STORED]] to %[[ROW]] : vector<4xf32>, !genrec.row<4, bf16, hot>
+genrec.model @hot {
+  genrec.domain @user
+  genrec.table @item dim 4 {element = #genrec<row_element bf16>, rounding = #genrec<row_rounding stochastic>, hot_after = 3 : i64,
+    init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids
+    %x = genrec.lookup %ids in @item : (!ids) -> !x
+    genrec.update_table @item ids(%ids) by(%x) : (!ids, !x) -> ()
+  }
+}

@@ -113,6 +113,8 @@ def GenRec_RowElementParameter : EnumParameter<GenRec_RowElement> {
   let defaultValue = "::genrec::RowElement::f32";
 }
 
+def GenRec_HotRowsParameter : DefaultValuedParameter<"bool", "false">;
+
 def GenRec_RowRounding : GenRec_Enum<"RowRounding", "how a step rounds values that it stores", [
   I32EnumAttrCase<"nearest", 0>, I32EnumAttrCase<"stochastic", 1>]>;
 def GenRec_RowRoundingAttr : GenRec_EnumAttr<GenRec_RowRounding, "row_rounding">;

@@ -110,13 +110,14 @@ def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [GenRec_RoundsNothing, GenRec_B
   let summary = "loads a table or parameter row, or one of its optimizer states";
   let description = [{
     `slot` 0 is the value; 1, 2, … are the optimizer's states. The result is a vector<width x f32>,
-    or a vector<1xf32> for a state with one value per row. Values of bf16 are widened to f32.
+    or a vector<1xf32> for a state with one value per row. Values of bf16 are widened to f32. Of a
+    row that is hot these are the upper halves of floats, and the floats with `whole`.
 
     ```mlir
     %momentum = genrec.row_load %row {slot = 1 : i64} : (!genrec.row<8>) -> vector<8xf32>
     ```
   }];
-  let arguments = (ins GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
+  let arguments = (ins GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot, UnitAttr:$whole);
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$row attr-dict `:` functional-type(operands, results)";
 }
@@ -124,7 +125,8 @@ def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [GenRec_Body, MemoryEffects<[
   let summary = "stores a table or parameter row, or one of its optimizer states";
   let description = [{
     `slot` is that of `genrec.row_load`. Values of bf16 are rounded to nearest, ties to even; a NaN
-    stays one. No two rows of a kernel store to the same table row.
+    stays one. Those of a row that is hot are not rounded: the row takes the upper halves, and the
+    lower ones are stored apart. No two rows of a kernel store to the same table row.
 
     ```mlir
     genrec.row_store %x to %row : vector<8xf32>, !genrec.row<8>
@@ -258,6 +260,20 @@ def GenRec_RowRoundOp : GenRec_BodyOp<"row_round", [GenRec_ElementwiseBody, GenR
   let arguments = (ins GenRec_BodyValue:$x, GenRec_BodyValue:$bits);
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$x `by` $bits attr-dict `:` type($x) `,` type($bits)";
+}
+def GenRec_RowHotOp : GenRec_BodyOp<"row_hot", [GenRec_RoundsNothing, GenRec_Body, MemoryEffects<[MemRead]>]> {
+  let summary = "whether a row of a table with hot rows is hot";
+  let description = [{
+    i1: true from the step on that was the `hot_after`-th to see the row. The update of such a row
+    rounds nothing.
+
+    ```mlir
+    %hot = genrec.row_hot %hot_row : !genrec.row<8, bf16, hot>
+    ```
+  }];
+  let arguments = (ins GenRec_RowType:$row);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$row attr-dict `:` qualified(type($row))";
 }
 def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [GenRec_Body, GenRec_MayDraw, Pure]> {
   let summary = "uniform random row numbers of a source";

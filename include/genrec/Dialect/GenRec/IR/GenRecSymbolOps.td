@@ -125,6 +125,11 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
     smaller than half a unit in the last place add up. What is drawn depends on (seed, step, table
     name, id, element). Initial values, and those that a file gives, are rounded to nearest.
 
+    `hot_after`, of bf16: a row is *hot* from the step on that is the n-th to see it since it came. A
+    hot row's value is a float: an update rounds nothing, and keeps its lower halves beside the row.
+    Whatever else reads the row reads the upper halves: its value rounded towards 0 to bf16. Rows
+    that are not hot are stored and rounded as `element` and `rounding` say.
+
     Eviction discards the row's optimizer state and counts; its id starts anew. Ids that wait for
     admission are evicted by the same rules.
 
@@ -142,6 +147,7 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
       init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {lr = 1.0e-3}>}
     genrec.table @shop dim 16 {
       bounded = 1000000 : i64, evict = #genrec<evict_kind lfu>, ttl = 5000 : i64, admit_after = 3 : i64,
+      element = #genrec<row_element bf16>, hot_after = 20 : i64,
       init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<rowwise_adagrad, {lr = 1.0e-2}>}
     ```
   }];
@@ -157,20 +163,24 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
                        OptionalAttr<I64Attr>:$admit_after,
                        DefaultValuedAttr<GenRec_RowElementAttr, "::genrec::RowElement::f32">:$element,
                        OptionalAttr<GenRec_RowRoundingAttr>:$rounding,
+                       OptionalAttr<I64Attr>:$hot_after,
                        OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "tables">>:$members);
   let assemblyFormat = "$sym_name `dim` $dim attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bits of a key of a merged table that hold the id: 63 - ceil(log2(members + 1)).
     int64_t getKeyBits();
-    /// True where rows come or leave by rule: `bounded`, `ttl` or `admit_after`.
-    bool hasRowRules() { return getBounded() || getTtl() || getAdmitAfter(); }
+    /// True where training counts sightings: rows come, leave or are hot by rule, which `bounded`,
+    /// `ttl`, `admit_after` and `hot_after` are.
+    bool hasRowRules() { return getBounded() || getTtl() || getAdmitAfter() || getHotAfter(); }
     /// The type of handles of the table's rows.
     RowType getRowType();
     /// f32 values of all optimizer states beside a row.
     int64_t getStateFloats() { return getOptimizer().getStateFloats(getDim()); }
     /// Bytes of a row's values and states.
     int64_t getRowBytes() { return getRowType().getValueBytes() + 4 * getStateFloats(); }
+    /// Bytes of a hot row's lower halves, beside it.
+    int64_t getHotBytes() { return getHotAfter() ? 2 * getDim() : 0; }
     /// Whether what a step stores is rounded by random numbers.
     bool roundsStochastically() { return getRounding() == RowRounding::stochastic; }
     /// Steps without being seen after which a row is evicted; none where `ttl` counts seconds.

@@ -26,21 +26,29 @@ def GenRec_RowType : GenRec_Type<"Row", "row"> {
   let summary = "a pointer to one row of an embedding table";
   let description = [{
     The result of `genrec.table_rows` for an id: a pointer to the row's `width` values, stored as
-    `element` (f32 or bf16), and its optimizer states (f32), valid until the row is updated.
-    Written `!genrec.row<50>`, `!genrec.row<50, bf16>`.
+    `element` (f32 or bf16), and its optimizer states (f32), valid until the row is updated. A row
+    of bf16 of a table with hot rows (`hot_after`) is marked `hot`: where it is hot, the lower halves
+    of its floats are kept, too.
+    Written `!genrec.row<50>`, `!genrec.row<50, bf16>`, `!genrec.row<50, bf16, hot>`.
   }];
-  let parameters = (ins "int64_t":$width, GenRec_RowElementParameter:$element);
-  let assemblyFormat = "`<` $width (`,` $element^)? `>`";
+  let parameters = (ins "int64_t":$width, GenRec_RowElementParameter:$element,
+                        GenRec_HotRowsParameter:$hot);
+  let assemblyFormat = "`<` $width (`,` $element^)? (`,` custom<HotRows>($hot)^)? `>`";
+  let genVerifyDecl = 1;
   let builders = [TypeBuilder<(ins "int64_t":$width), [{
-    return $_get($_ctxt, width, ::genrec::RowElement::f32);
+    return $_get($_ctxt, width, ::genrec::RowElement::f32, false);
   }]>];
   let extraClassDeclaration = [{
     /// Bytes of the values.
     int64_t getValueBytes() const {
       return getWidth() * (getElement() == ::genrec::RowElement::bf16 ? 2 : 4);
     }
-    /// Floats from the values' begin to the states': values of bf16 are filled up to whole floats.
+    /// Floats that the values take: those of bf16 are filled up to whole ones.
     int64_t getValueFloats() const { return (getValueBytes() + 3) / 4; }
+    /// Floats from the values' begin to the address of the lower halves of a hot row.
+    int64_t getLowerOffset() const { return (getValueFloats() + 1) / 2 * 2; }
+    /// Floats from the values' begin to the states'.
+    int64_t getStateOffset() const { return getHot() ? getLowerOffset() + 2 : getValueFloats(); }
   }];
 }
 

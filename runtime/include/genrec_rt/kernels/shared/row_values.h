@@ -6,6 +6,12 @@
 // 2015, section 3.1), so that the mean of many roundings is the value. The same bits on every
 // target.
 //
+// A row of a table with hot rows is [value][address of its lower halves][states]. Of a hot row they
+// are there, and its value is a float, of which the row has the upper half: an update joins and
+// splits both (Kalamkar et al., "Optimizing deep learning recommender systems' training on CPU
+// cluster architectures", SC 2020, section VI: split SGD), and what only reads a value reads the
+// upper half, which is the float rounded towards 0.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_KERNELS_SHARED_ROW_VALUES_H
@@ -47,6 +53,44 @@ GENREC_HOST_DEVICE Bf16 narrowed(float x) {
   uint32_t bits;
   __builtin_memcpy(&bits, &x, 4);
   return {static_cast<uint16_t>(bits >> 16)};
+}
+
+/// The lower halves of a row whose address lies `offset` floats behind its begin. Of a row that is
+/// not hot that is null: then the halves that the row has, so that loops go without branches.
+GENREC_HOST_DEVICE uint16_t *lowerHalves(float *row, int64_t offset) {
+  uint16_t *lower;
+  __builtin_memcpy(&lower, row + offset, sizeof lower);
+  return lower ? lower : reinterpret_cast<uint16_t *>(row);
+}
+
+GENREC_HOST_DEVICE bool isHot(const float *row, const uint16_t *lower) {
+  return lower != reinterpret_cast<const uint16_t *>(row);
+}
+
+/// The float whose upper half is `upper`, with its lower half where the row is hot.
+GENREC_HOST_DEVICE float joined(Bf16 upper, uint16_t lower, bool hot) {
+  const uint32_t bits = static_cast<uint32_t>(upper.bits) << 16 | (hot ? lower : 0U);
+  float value;
+  __builtin_memcpy(&value, &bits, 4);
+  return value;
+}
+
+/// What a row stores of x: of a hot row the upper half, else the nearest bfloat16. A NaN stays one.
+GENREC_HOST_DEVICE Bf16 upperHalf(float x, bool hot) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  const bool isNaN = (bits & 0x7FFFFFFF) > 0x7F800000;
+  const uint32_t nearest = bits + 0x7FFF + (bits >> 16 & 1);
+  const uint32_t stored = isNaN ? bits | 0x400000 : hot ? bits : nearest;
+  return {static_cast<uint16_t>(stored >> 16)};
+}
+
+/// What is stored of x as a lower half, as `lowerHalves` has it: where the row is not hot that is
+/// the place of what `upperHalf` says.
+GENREC_HOST_DEVICE uint16_t lowerHalf(float x, bool hot) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  return hot ? static_cast<uint16_t>(bits) : upperHalf(x, false).bits;
 }
 
 /// x rounded stochastically, by 16 random bits: the magnitude grows where they and the bits that go
