@@ -1,15 +1,15 @@
 // RUN: genrec-opt %s --genrec-expand-updates --cse --split-input-file | FileCheck %s
 // RUN: genrec-opt %s --genrec-expand-updates --genrec-pass-statistics --genrec-count-rewrites --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
-// COUNT: expand-lookup: 7
+// COUNT: expand-lookup: 8
 // COUNT: expand-parameter-update: 4
-// COUNT: expand-table-update: 6
+// COUNT: expand-table-update: 7
 // COUNT: gradient-of-parent: 2
 // COUNT: genrec-expand-updates gradients-of-parents: 2
-// COUNT: genrec-expand-updates handles-shared: 7
-// COUNT: genrec-expand-updates lookups: 7
+// COUNT: genrec-expand-updates handles-shared: 8
+// COUNT: genrec-expand-updates lookups: 8
 // COUNT: genrec-expand-updates parameter-updates: 4
-// COUNT: genrec-expand-updates table-updates: 6
+// COUNT: genrec-expand-updates table-updates: 7
 
 // A lookup and the update of the same ids share their handles.
 

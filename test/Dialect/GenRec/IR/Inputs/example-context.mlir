@@ -26,7 +26,7 @@ genrec.model @example {
 
   genrec.table @item dim 8 {
     init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<adagrad, {lr = 0.01}>}
-  genrec.table @street dim 8 {element = #genrec<row_element bf16>, hot_after = 20 : i64,
+  genrec.table @hot_item dim 8 {element = #genrec<row_element bf16>, hot_after = 20 : i64,
     init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<adagrad, {lr = 0.01}>}
   genrec.table @all_items dim 8 {id_bits = 63, members = [@item],
     init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<adagrad, {lr = 0.01}>}
@@ -125,7 +125,7 @@ genrec.model @example {
         -> (tensor<?x4xi64, #genrec.rows<@request>>, tensor<?x4xf32, #genrec.rows<@request>>)
 
     // Table rows, and the distinct ones among them.
-    %hot_rows = genrec.table_rows %user in @street : (tensor<?xi64, #genrec.rows<@request>>) -> tensor<?x!genrec.row<8, bf16, hot>, #genrec.rows<@request>>
+    %hot_rows = genrec.table_rows %user in @hot_item : (tensor<?xi64, #genrec.rows<@request>>) -> tensor<?x!genrec.row<8, bf16, hot>, #genrec.rows<@request>>
     %user_rows = genrec.table_rows %user in @item : (tensor<?xi64, #genrec.rows<@request>>) -> tensor<?x!genrec.row<8>, #genrec.rows<@request>>
     %movie_rows = genrec.table_rows %movie in @item : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?x!genrec.row<8>, #genrec.rows<@history>>
     %touched, %touched_rows = genrec.unique_rows (%user_rows, %movie_rows) by (%user_vector, %movie_vector)
