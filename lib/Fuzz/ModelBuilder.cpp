@@ -91,11 +91,10 @@ Attribute ModelBuilder::randomOptimizer(bool onTable) {
 
 /// Sometimes adds rules for rows: bounds below and above the number of ids, and a ttl that expires
 /// within the two steps of a run.
-void ModelBuilder::addRowRules(SmallVectorImpl<NamedAttribute> &attributes) {
+void ModelBuilder::addRowRules(SmallVectorImpl<NamedAttribute> &attributes, bool isFrozen) {
   std::swap(random, declarationRandom);
   auto back = llvm::scope_exit([&] { std::swap(random, declarationRandom); });
-  auto optimizer = cast<OptimizerAttr>(attributes.back().getValue());
-  if (optimizer.getOption("frozen") != 0.0 || !chance(20))
+  if (isFrozen || !chance(20))
     return;
   // the rules of an earlier table, so that the two can be merged
   if (!lastRules.empty() && chance(50)) {
@@ -121,7 +120,7 @@ void ModelBuilder::addRowRules(SmallVectorImpl<NamedAttribute> &attributes) {
 }
 
 /// Sometimes stores rows in bf16, rounded in one of the ways, some with hot rows.
-void ModelBuilder::addRowElement(SmallVectorImpl<NamedAttribute> &attributes) {
+void ModelBuilder::addRowElement(SmallVectorImpl<NamedAttribute> &attributes, bool isFrozen) {
   std::swap(random, declarationRandom);
   auto back = llvm::scope_exit([&] { std::swap(random, declarationRandom); });
   if (!chance(15))
@@ -132,7 +131,7 @@ void ModelBuilder::addRowElement(SmallVectorImpl<NamedAttribute> &attributes) {
     attributes.push_back(
         named("rounding",
               RowRoundingAttr::get(builder.getContext(), static_cast<RowRounding>(integer(0, 1)))));
-  if (nextName % 5 < 2) // draws nothing, so that later tables stay what they were
+  if (!isFrozen && nextName % 5 < 2) // draws nothing, so that later tables stay what they were
     attributes.push_back(i64("hot_after", 1 + nextName % 3));
 }
 
@@ -148,8 +147,10 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
   SmallVector<NamedAttribute> attributes{text("sym_name", name), i64("dim", dim),
                                          i64("id_bits", idBits), named("init", init),
                                          named("optimizer", randomOptimizer(/*onTable=*/true))};
-  addRowRules(attributes);
-  addRowElement(attributes);
+  const bool isFrozen =
+      cast<OptimizerAttr>(attributes.back().getValue()).getOption("frozen") != 0.0;
+  addRowRules(attributes, isFrozen);
+  addRowElement(attributes, isFrozen);
   make("table", {}, {}, attributes);
   return FlatSymbolRefAttr::get(builder.getContext(), name);
 }

@@ -131,8 +131,10 @@ def test_ranks_change_no_bit(binary: Path, data: Path, tmp_path: Path) -> None:
     """Owners count sightings and keep lower halves; upper halves travel. A run goes on, on other ranks."""
     portions = ("--portions", "6")
     whole = train(binary, data, tmp_path / "whole", 40, *portions)
-    for ranks in (1, 2, 3):
-        assert train(binary, data, tmp_path / str(ranks), 40, *portions, ranks=ranks, threads=1) == whole, ranks
+    for ranks, overlap in ((1, "none"), (2, "keys"), (2, "rows"), (3, "none"), (3, "rows")):
+        given = (*portions, "--overlap", overlap)
+        out = tmp_path / f"{ranks}{overlap}"
+        assert train(binary, data, out, 40, *given, ranks=ranks, threads=1) == whole, (ranks, overlap)
     for steps, ranks in ((14, 1), (27, 2), (40, 1)):
         resumed = train(binary, data, tmp_path / "parts", steps, *portions, "--resume", ranks=ranks, threads=1)
     assert resumed == whole

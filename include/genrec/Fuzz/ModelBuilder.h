@@ -80,8 +80,8 @@ public:
   mlir::Value parameter(llvm::ArrayRef<int64_t> shape);
   mlir::Attribute randomOptimizer(bool onTable);
   std::optional<double> randomOption(const OptimizerOption &option, bool onTable);
-  void addRowRules(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
-  void addRowElement(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
+  void addRowRules(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes, bool isFrozen);
+  void addRowElement(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes, bool isFrozen);
 
   //===-- ops --------------------------------------------------------------===//
   /// Creates `genrec.<name>`, or an op of another dialect, named with it: "own.op". `segments` are
