@@ -324,7 +324,6 @@ DEFECTS = [
     Defect("a later group of lookups starts anew", DISTINCT, GROUP_TESTS, "g.first == 0 ? 0.0f : *to", "0.0f"),
     Defect("the last chunk runs into the next lookup", DISTINCT, PRODUCT_TESTS, "min(own.size, begin + grain)", "begin + grain"),
     Defect("chunks are added up that nobody wrote", DISTINCT, PRODUCT_TESTS, "chunk < chunks", "chunk < mostChunks"),
-    Defect("places without a row have no number", DISTINCT, PRODUCT_TESTS, "(places < lookups.parts * lookups.capacity)", "0"),
     Defect("places without a row are left as they are", LOOKUPS, LOOKUP_TESTS, "ids[i] = 0;"),
     Defect("entries that touch nothing have a row", TOUCHED, STEP_TESTS,
            "isTouched ? static_cast<int64_t>(reinterpret_cast<uintptr_t>(row)) : 0",

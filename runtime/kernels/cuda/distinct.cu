@@ -135,11 +135,9 @@ struct FoundBy {
   const int64_t *begins; ///< by number, and one more
 };
 
-/// How many numbers there are with that of places without a row.
+/// How many numbers there are. Places without a row have the one behind: they are of no segment.
 __global__ void countNumbers(const DistinctLookups lookups, uint32_t *count) {
-  const int64_t places = lookups.parts * lookups.rows->count;
-  *count = static_cast<uint32_t>(lookups.starts[lookups.parts] +
-                                 (places < lookups.parts * lookups.capacity));
+  *count = static_cast<uint32_t>(lookups.starts[lookups.parts]);
 }
 
 /// sums[., n]: of the gradients of the rows that found a distinct row of the group. A warp per
@@ -241,7 +239,7 @@ struct GradientScratch {
   GradientScratch(const DistinctProduct &p, void *memory) : base(static_cast<char *>(memory)) {
     const int64_t places = p.lookups.parts * p.lookups.capacity,
                   parts = partsAtOnce(p, backwardBytes(p));
-    begins = take<int64_t>(places + 2);
+    begins = take<int64_t>(places + 1);
     order = take<uint32_t>(places);
     count = take<uint32_t>(1);
     ordering = take<char>(orderScratchBytes(places, places + 1));
