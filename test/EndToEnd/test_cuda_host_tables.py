@@ -94,7 +94,6 @@ def test_what_cannot_be_is_refused(clicks: Path, rows: Path, tmp_path: Path) -> 
         assert f"'{wrong}' is not of the form table=rows, as user=1000000" in fail(*words, "--host-tables", wrong)
     assert "'c1' is there twice" in fail(*words, "--host-tables", "c1=3,c1=4")
     assert "the model has no such table" in fail(*words, "--host-tables", "c9=4")
-    assert "beside portions or ranks" in fail(*words, "--host-tables", "c1=4", "--portions", "2")
     ruled = build(Crosses(), tmp_path)
     refusal = fail(ruled, *words[1:], "--host-tables", "c2=4")
     assert "table 'c2' has rules about rows and its values in host memory" in refusal

@@ -35,7 +35,7 @@ def test_other_modes(name: str, mode: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_steps_allocate_for_a_new_largest_batch_only(name: str, tmp_path: Path) -> None:
     """A batch that was seen before takes no memory on any thread; a larger one takes some, once. (Where rows come and
-    leave by rule, a batch needs three steps until its tables are as they stay.)"""
+    leave by rule, a batch needs three steps until its tables are as they stay; five until the last rows are hot.)"""
     model, shared, file = INPUTS / f"{name}.mlir", tmp_path / "model.so", tmp_path / "batches.json"
     call(tool("genrec-compile"), model, "--emit=shared", "-o", shared)
     batches = [
@@ -45,7 +45,7 @@ def test_steps_allocate_for_a_new_largest_batch_only(name: str, tmp_path: Path) 
     if catalogues := batches[0].get("catalogues"):
         batches[1]["catalogues"] = catalogues
     small, large = batches
-    bringing = 3 if "admit_after" in model.read_text() else 1
+    bringing = next((steps for rule, steps in (("hot_after", 5), ("admit_after", 3)) if rule in model.read_text()), 1)
     file.write_text(json.dumps([small] * (bringing + 2) + [large] * (bringing + 1) + [small] * bringing))
     lines = call(tool("model-driver"), shared, file, "train", "1", "3").splitlines()
     allocations = [json.loads(line)["allocations"] for line in lines]
