@@ -11,29 +11,19 @@ import pyarrow.parquet as pq
 import pytest
 from compiled import BUILD, ROOT, Tolerance, assert_same, call, read_tensors, run_both, tool
 from launching import needs_mpi
-from training import compile_merged_and_apart, expect_interchangeable, train, write_drifting_rows
+from training import (
+    compile_merged_and_apart,
+    expect_interchangeable,
+    train,
+    train_given_rows,
+    write_drifting_rows,
+    write_steps_model,
+)
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "bf16_rows.mlir"
 BF16 = ("nearest", "chance", "chance_too", "odd", "ruled")
 # A value that is rounded from another float may be the next bfloat16.
 NEAR = Tolerance(relative=1e-2, absolute=1e-3)
-
-STEPS = """
-genrec.model @steps {{
-  genrec.domain @user
-  genrec.table @t dim {dim} {{element = #genrec<row_element bf16>, rounding = #genrec<row_rounding {rounding}>,
-    init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {{lr = 0.00048828125}}>}}
-  genrec.program @main {{
-    %user = genrec.batch : !genrec.domain<@user>
-    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
-    %x = genrec.lookup %i in @t
-        : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x{dim}xf32, #genrec.rows<@user>>
-    %sum = genrec.row_reduce sum %x
-        : (tensor<?x{dim}xf32, #genrec.rows<@user>>) -> tensor<?xf32, #genrec.rows<@user>>
-    genrec.loss "sum" %sum : tensor<?xf32, #genrec.rows<@user>>
-  }}
-}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +117,7 @@ emulated = pytest.mark.skipif(
 def test_rows_of_any_width_have_the_same_bits(tmp_path: Path, dim: int) -> None:
     """Instruction sets and lanes of a device draw the same random bits, in groups of 64 columns and beyond."""
     model, rows = tmp_path / "steps.mlir", tmp_path / "rows.parquet"
-    model.write_text(STEPS.format(rounding="stochastic", dim=dim))
+    write_steps_model(model, "rounding = #genrec<row_rounding stochastic>,", dim)
     pq.write_table(pa.table({"i": pa.array([3, 5, 3, 7] * 4 * 20, pa.int64())}), rows)
     files = []
     for number, flags in enumerate((["--march=native"], ["--march=x86-64-v3"], ["--target=cuda-emulated"])):
@@ -182,7 +172,7 @@ def test_values_of_devices_travel_as_they_are(binary: Path, data: Path, tmp_path
 def train_steps(rounding: str, folder: Path, *more: str | Path) -> np.ndarray:
     """The row of id 3 after 128 steps of an eighth of a unit in the last place of what is just below 1."""
     model, binary, rows = folder / "steps.mlir", folder / "steps", folder / "rows.parquet"
-    model.write_text(STEPS.format(rounding=rounding, dim=64))
+    write_steps_model(model, f"rounding = #genrec<row_rounding {rounding}>,")
     call(tool("genrec-compile"), model, "-o", binary)
     pq.write_table(pa.table({"i": pa.array([3] * 16 * 128, pa.int64())}), rows)
     return read_tensors(train(binary, rows, folder / "checkpoint", 128, *more))["t.values"][0]
@@ -203,13 +193,7 @@ def test_small_steps_add_up_stochastically(tmp_path: Path) -> None:
 
 
 def test_values_that_are_given_round_to_nearest(binary: Path, data: Path, tmp_path: Path) -> None:
-    given = np.random.default_rng(5).normal(0, 1, (40, 7)).astype(np.float32)
-    np.save(tmp_path / "odd.npy", given)
-    file = train(binary, data, tmp_path / "checkpoint", 1, "--init", f"odd={tmp_path / 'odd.npy'}", "--lr", "0")
-    tensors = read_tensors(file)
-    bits = given.view(np.uint32)
-    rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
-    rows = dict(zip(tensors["odd.ids"].tolist(), tensors["odd.values"], strict=True))
+    rows, rounded = train_given_rows(binary, data, tmp_path)
     assert len(rows) >= 40 and all((rows[index] == rounded[index]).all() for index in range(40))
 
 

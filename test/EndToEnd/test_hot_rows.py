@@ -12,30 +12,19 @@ import pyarrow.parquet as pq
 import pytest
 from compiled import ROOT, Tolerance, assert_same, call, read_tensors, run_both, tool
 from launching import launcher, needs_mpi
-from training import compile_merged_and_apart, expect_interchangeable, train, write_drifting_rows
+from training import (
+    compile_merged_and_apart,
+    expect_interchangeable,
+    train,
+    train_given_rows,
+    write_drifting_rows,
+    write_steps_model,
+)
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "hot_rows.mlir"
 HOT_AFTER = {"nearest": 3, "chance": 4, "chance_too": 4, "odd": 2, "ruled": 3, "all": 1}
 # A value that is rounded from another float may be the next bfloat16, and so may one that is read.
 NEAR = Tolerance(relative=1e-2, absolute=1e-3)
-
-STEPS = """
-genrec.model @steps {{
-  genrec.domain @user
-  genrec.table @t dim {dim} {{element = #genrec<row_element bf16>, {more}
-    init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {{lr = 0.00048828125}}>}}
-  genrec.program @main {{
-    %user = genrec.batch : !genrec.domain<@user>
-    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
-    %x = genrec.lookup %i in @t
-        : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x{dim}xf32, #genrec.rows<@user>>
-    %sum = genrec.row_reduce sum %x
-        : (tensor<?x{dim}xf32, #genrec.rows<@user>>) -> tensor<?xf32, #genrec.rows<@user>>
-    genrec.loss "sum" %sum : tensor<?xf32, #genrec.rows<@user>>
-    genrec.output "sum" %sum : tensor<?xf32, #genrec.rows<@user>>
-  }}
-}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -149,8 +138,7 @@ def test_tables_with_hot_rows_are_not_replicated(binary: Path, data: Path) -> No
 
 def steps_model(folder: Path, more: str, dim: int = 64) -> Path:
     folder.mkdir()
-    (folder / "steps.mlir").write_text(STEPS.format(more=more, dim=dim))
-    call(tool("genrec-compile"), folder / "steps.mlir", "-o", folder / "steps")
+    call(tool("genrec-compile"), write_steps_model(folder / "steps.mlir", more, dim), "-o", folder / "steps")
     pq.write_table(pa.table({"i": pa.array([3] * 16 * 128, pa.int64())}), folder / "rows.parquet")
     return folder / "steps"
 
@@ -185,13 +173,7 @@ def test_lookups_read_upper_halves(tmp_path: Path) -> None:
 
 def test_given_values_are_of_cold_rows(binary: Path, data: Path, tmp_path: Path) -> None:
     """--init says nothing of sightings: values are rounded to nearest, and rows are hot when they were seen."""
-    given = np.random.default_rng(5).normal(0, 1, (40, 7)).astype(np.float32)
-    np.save(tmp_path / "odd.npy", given)
-    file = train(binary, data, tmp_path / "checkpoint", 1, "--init", f"odd={tmp_path / 'odd.npy'}", "--lr", "0")
-    tensors = read_tensors(file)
-    bits = given.view(np.uint32)
-    rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
-    rows = dict(zip(tensors["odd.ids"].tolist(), tensors["odd.values"], strict=True))
+    rows, rounded = train_given_rows(binary, data, tmp_path)
     assert all((rows[index] == rounded[index]).all() for index in range(40))
 
 

@@ -5,10 +5,29 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from compiled import call, tool
+from compiled import call, read_tensors, tool
 from launching import launcher
+
+STEPS = """
+genrec.model @steps {{
+  genrec.domain @user
+  genrec.table @t dim {dim} {{element = #genrec<row_element bf16>, {more}
+    init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {{lr = 0.00048828125}}>}}
+  genrec.program @main {{
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %x = genrec.lookup %i in @t
+        : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x{dim}xf32, #genrec.rows<@user>>
+    %sum = genrec.row_reduce sum %x
+        : (tensor<?x{dim}xf32, #genrec.rows<@user>>) -> tensor<?xf32, #genrec.rows<@user>>
+    genrec.loss "sum" %sum : tensor<?xf32, #genrec.rows<@user>>
+    genrec.output "sum" %sum : tensor<?xf32, #genrec.rows<@user>>
+  }}
+}}
+"""
 
 
 def compile_merged_and_apart(model: Path, folder: Path) -> dict[str, Path]:
@@ -58,3 +77,20 @@ def write_drifting_rows(path: Path, seed: int, rows: int = 320) -> Path:
     }
     pq.write_table(pa.table(columns), path)
     return path
+
+
+def write_steps_model(path: Path, more: str, dim: int = 64) -> Path:
+    """A table of bf16 whose values are 1 and whose steps are 2^-11. `more`: attributes, a comma behind each."""
+    path.write_text(STEPS.format(more=more, dim=dim))
+    return path
+
+
+def train_given_rows(binary: Path, data: Path, folder: Path) -> tuple[dict[int, np.ndarray], np.ndarray]:
+    """After a step that changes nothing: the rows of table `odd` by id, and what --init gave it, rounded to nearest."""
+    given = np.random.default_rng(5).normal(0, 1, (40, 7)).astype(np.float32)
+    np.save(folder / "odd.npy", given)
+    file = train(binary, data, folder / "checkpoint", 1, "--init", f"odd={folder / 'odd.npy'}", "--lr", "0")
+    tensors = read_tensors(file)
+    bits = given.view(np.uint32)
+    rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+    return dict(zip(tensors["odd.ids"].tolist(), tensors["odd.values"], strict=True)), rounded
