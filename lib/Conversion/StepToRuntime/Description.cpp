@@ -7,6 +7,8 @@
 
 #include "Description.h"
 
+#include "Fields.h"
+
 #include "genrec/Analysis/Identity.h"
 #include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/kinds.h"
@@ -15,38 +17,6 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-
-/// The initial value of one struct, field by field.
-class Fields {
-public:
-  explicit Fields(MLIRContext *context) : builder(context) {}
-
-  Fields &text(StringRef field, StringRef value) {
-    return add(field, builder.getStringAttr(value));
-  }
-  Fields &integer(StringRef field, int64_t value) {
-    return add(field, builder.getI64IntegerAttr(value));
-  }
-  Fields &number(StringRef field, double value) {
-    return add(field, builder.getF64FloatAttr(value));
-  }
-  /// A name that is defined in C++.
-  Fields &name(StringRef field, const Twine &value) {
-    return add(field, emitc::OpaqueAttr::get(builder.getContext(), value.str()));
-  }
-  /// Another struct, or an array.
-  Fields &add(StringRef field, Attribute value) {
-    names.push_back(builder.getStringAttr(field));
-    values.push_back(value);
-    return *this;
-  }
-  FieldsAttr get() const { return FieldsAttr::get(builder.getContext(), names, values); }
-
-private:
-  Builder builder;
-  SmallVector<StringAttr> names;
-  SmallVector<Attribute> values;
-};
 
 class Describer {
 public:
