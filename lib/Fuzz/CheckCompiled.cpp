@@ -33,7 +33,8 @@ namespace json = llvm::json;
 static constexpr unsigned kMostSeconds = 600;
 
 /// What test/Cuda/Simt reads.
-static constexpr StringLiteral kDeviceSeed = "GENREC_SIMT_SEED";
+static constexpr StringLiteral kDeviceSeed = "GENREC_SIMT_SEED",
+                               kDeviceCount = "GENREC_SIMT_DEVICES";
 
 /// Of the kinds that ranks share unevenly.
 static constexpr int64_t kUnevenBatches = 2;
@@ -48,7 +49,7 @@ struct CompiledChecker::Run {
 namespace {
 /// What the programs of a model cannot do.
 struct Limits {
-  bool isSingleRank = false, isSinglePortion = false;
+  bool isSingleRank = false;
 };
 
 /// How many ranks run the portions of a batch.
@@ -86,11 +87,8 @@ struct Remover {
 
 /// Notes how the programs of a model may be cut, once its stages are known.
 static void noteLimits(ModelOp model, Limits &limits) {
-  for (ProgramOp program : model.getOps<ProgramOp>()) {
+  for (ProgramOp program : model.getOps<ProgramOp>())
     limits.isSingleRank |= program->hasAttr(GenRecDialect::SingleRankAttrHelper::getNameStr());
-    limits.isSinglePortion |=
-        program->hasAttr(GenRecDialect::SinglePortionAttrHelper::getNameStr());
-  }
 }
 
 /// Adds the passes from an imported model to EmitC.
@@ -267,13 +265,15 @@ static std::string readFile(StringRef path) {
 }
 
 /// The environment, and the seed of the emulated device unless it has one: which thread, block or
-/// operation goes first.
-static std::vector<std::string> environmentOf(uint64_t seed) {
+/// operation goes first. Ranks that are threads of one process have a device each.
+static std::vector<std::string> environmentOf(uint64_t seed, const World &world) {
   std::vector<std::string> variables;
   for (char **variable = environ; *variable; ++variable)
     variables.push_back(*variable);
   if (!std::getenv(kDeviceSeed.data()))
     variables.push_back((kDeviceSeed + "=" + Twine(seed)).str());
+  if (!world.isMpi)
+    variables.push_back((kDeviceCount + "=" + Twine(world.ranks)).str());
   return variables;
 }
 
@@ -294,7 +294,7 @@ static std::string runBinary(const std::string &path, StringRef batches, ArrayRe
   std::string replicated = llvm::join(world.replicated, ",");
   arguments.append({world.isMpi ? StringRef("mpi") : StringRef(ranks), portions, replicated});
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out), StringRef(log)};
-  std::vector<std::string> variables = environmentOf(seed);
+  std::vector<std::string> variables = environmentOf(seed, world);
   SmallVector<StringRef> environment(variables.begin(), variables.end());
   int code =
       llvm::sys::ExecuteAndWait(arguments.front(), arguments, ArrayRef<StringRef>(environment),
@@ -338,15 +338,13 @@ static std::string lowerForInterpreter(ModuleOp module) {
 static World chooseWorld(int64_t ranks, uint64_t seed, const Limits &limits) {
   if (!ranks || limits.isSingleRank)
     return {};
-  if (limits.isSinglePortion)
-    return {ranks, ranks};
   return {ranks, std::max<int64_t>(ranks, 2) + static_cast<int64_t>(seed % 3)};
 }
 
 /// Another number of ranks for the same portions, on which no table is replicated; 0 where there is
 /// none.
-static int64_t chooseOtherRanks(World world, uint64_t seed, const Limits &limits) {
-  if (world.portions == 1 || limits.isSinglePortion)
+static int64_t chooseOtherRanks(World world, uint64_t seed) {
+  if (world.portions == 1)
     return 0;
   auto others = static_cast<uint64_t>(world.portions - 1);
   auto other = 1 + static_cast<int64_t>(seed / 3 % others);
@@ -398,7 +396,7 @@ std::string CompiledChecker::judge(const Binary &binary, const RoundedObservatio
     if (auto difference = compareRounded(expected.trained, actual, kCompiledAllowance, &margin))
       problem = difference->name + " " + difference->text;
   ranked += world.ranks > 1;
-  if (int64_t ranks = chooseOtherRanks(world, seed, binary.limits); ranks && problem.empty()) {
+  if (int64_t ranks = chooseOtherRanks(world, seed); ranks && problem.empty()) {
     Values other;
     ++repeated;
     problem = runBinary(binary.path, batches, runs, seed, options, {ranks, world.portions}, other);
@@ -456,7 +454,9 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
 
   std::string stem = options.folder + "/seed" + std::to_string(seed), batchFile = stem + ".json";
   Remover remover{{batchFile}};
-  auto replicated = chooseReplicated(model, seed);
+  // Ranks with devices keep no replicas.
+  auto replicated = options.target->hasDevice ? std::set<std::string, std::less<>>()
+                                              : chooseReplicated(model, seed);
   std::vector<Binary> binaries;
   for (unsigned level : options.levels) {
     binaries.push_back({level, stem + "-O" + std::to_string(level) + ".so", "", {}, replicated});

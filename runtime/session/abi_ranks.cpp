@@ -78,8 +78,9 @@ void genrec_rt_contribute_rows(genrec_step *step, int32_t table, const genrec_do
   if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] {
       if (slot.onDevice)
-        return slot.onDevice->callBetween(
-            [=, &slot] { slot.rankStep->onDevice()->contributeRows(table, touched, rows, sums); });
+        return slot.onDevice->callBetween([=, &slot] {
+          slot.rankStep->onDevice()->contributeRows(slot, table, touched, rows, sums);
+        });
       ranks->contributeRows(slot, table, {rows, static_cast<size_t>(touched->count)}, sums);
     });
 }
@@ -94,7 +95,7 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
   guarded(slot, [&] {
     if (slot.onDevice)
       return slot.onDevice->callBetween([=, &slot] {
-        slot.rankStep->onDevice()->contributeSegments(table, touched, rows, segments, dim);
+        slot.rankStep->onDevice()->contributeSegments(slot, table, touched, rows, segments, dim);
       });
     float *sums = slot.rowSums.ensure(std::max<int64_t>(touched->count * dim, 1));
     genrec_rt_segment_sum(step, touched, segments, parts, gradients, strides, dim, sums);

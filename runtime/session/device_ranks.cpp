@@ -19,60 +19,107 @@ static std::vector<DeviceExchangedStore> describeStores(const ExchangedTables &t
 
 DeviceRanks::DeviceRanks(Device &device, Communicator &comm, int32_t portions,
                          const ExchangedTables &tables, const ParameterShards &shards,
-                         RowTravel travel)
-    : device(device), comm(comm), tables(tables), shards(shards),
-      rows(device.makeRowExchange(comm, describeStores(tables), portions, travel)),
-      sums(device.makePortionSums(comm, portions)), segmentSums(device, "sums of segments"),
-      sharedRows(device, "shared parameters"), collectedRows(tables.stores.size()) {}
+                         RowTravel travel, PortionTurns &turns)
+    : device(device), comm(comm), tables(tables), shards(shards), portions(portions),
+      travel(travel), turns(turns), sums(device.makePortionSums(comm, portions)),
+      segmentSums(device, "sums of segments"), sharedRows(device, "shared parameters"),
+      updates(device, tables) {}
 
 void DeviceRanks::begin(std::span<StepSlot *const> ofPortions) {
   slots = ofPortions;
-  rows->begin();
+  fetchCount = 0;
+  beginFetch();
   sums->begin();
-  lookups.clear();
-  isDispatched = false;
+  isDispatched = isGathering = false;
+}
+
+//===----------------------------------------------------------------------===//
+// Table rows
+//===----------------------------------------------------------------------===//
+
+DeviceRanks::Fetch &DeviceRanks::beginFetch() {
+  if (fetchCount == fetches.size())
+    fetches.push_back(
+        {device.makeRowExchange(comm, describeStores(tables), portions, travel), {}, {}});
+  Fetch &fetch = fetches[fetchCount++];
+  fetch.rows->begin();
+  fetch.lookups.clear();
+  return fetch;
 }
 
 void DeviceRanks::request(const StepSlot &slot, int32_t table, const DeviceIds &ids, float **to,
                           float *zeros, genrec_row_note *beyond) {
+  if (isDispatched && !isGathering) {
+    beginFetch();
+    isGathering = true;
+  }
+  const Lookup lookup{tables.storeOf[table], ids, to, zeros, beyond};
+  std::vector<Lookup> &lookups = fetches[fetchCount - 1].lookups;
+  lookups.insert(std::ranges::upper_bound(lookups, lookup.store, {}, &Lookup::store), lookup);
   if (isDispatched)
-    throw Error(std::string("rows of table '") + slot.state().model.tables[table].name +
-                    "' are looked up by ids that the compute stage makes, which portions on a "
-                    "device cannot do yet",
-                "run it on one GPU with one portion, or compile it with --target=cpu");
-  const int32_t store = tables.storeOf[table];
-  auto behind = std::ranges::upper_bound(lookups, store, {}, &Lookup::store);
-  lookups.insert(behind, {store, ids, to, zeros, beyond});
+    turns.meet([this] { fetchLate(); });
+}
+
+void DeviceRanks::fetchLate() {
+  isGathering = false;
+  Fetch &fetch = fetches[fetchCount - 1];
+  const uint64_t step = slots.front()->step;
+  joinAhead();
+  comm.setPurpose({"the keys of a later lookup", step});
+  ask(fetch, comm);
+  comm.setPurpose({"the rows of a later lookup", step});
+  bring(fetch, comm);
+  for (const StepSlot *slot : slots)
+    fetch.rows->beginPortion(slot->portion);
+}
+
+void DeviceRanks::ask(Fetch &fetch, Communicator &on) {
+  fetch.requests.clear();
+  for (const Lookup &lookup : fetch.lookups)
+    fetch.requests.push_back({lookup.store, lookup.ids.count, lookup.rows, lookup.zeros});
+  int64_t *keys = fetch.rows->layOutKeys(fetch.requests);
+  for (const Lookup &lookup : fetch.lookups) {
+    device.writeKeys(lookup.ids, 0, keys, lookup.beyond);
+    keys += lookup.ids.count;
+  }
+  fetch.rows->ask(on);
+}
+
+void DeviceRanks::bring(Fetch &fetch, Communicator &on) {
+  fetch.rows->bring(on, [&](int32_t store, const int64_t *of, int64_t count, float **found) {
+    slots.front()->onDevice->findOwned(tables.tableOf[store], of, count, found);
+  });
 }
 
 void DeviceRanks::ask(Communicator &on) {
   StepSlot &front = *slots.front();
   on.setPurpose({"the keys", front.step});
-  requests.clear();
-  for (const Lookup &lookup : lookups)
-    requests.push_back({lookup.store, lookup.ids.count, lookup.rows, lookup.zeros});
   front.onDevice->besideDispatch([&] {
     sums->reduce(on);
-    int64_t *keys = rows->layOutKeys(requests);
-    for (const Lookup &lookup : lookups) {
-      device.writeKeys(lookup.ids, 0, keys, lookup.beyond);
-      keys += lookup.ids.count;
-    }
-    rows->ask(on);
+    ask(fetches.front(), on);
   });
   isDispatched = true;
 }
 
 void DeviceRanks::bring(Communicator &on) {
   StepSlot &front = *slots.front();
-  DeviceStep &step = *front.onDevice;
   on.setPurpose({"the rows", front.step});
-  step.besideDispatch([&] {
-    rows->bring(on, [&](int32_t store, const int64_t *of, int64_t count, float **found) {
-      step.findOwned(tables.tableOf[store], of, count, found);
-    });
-  });
+  front.onDevice->besideDispatch([&] { bring(fetches.front(), on); });
 }
+
+/// A fetch of the compute stage begins in the midst of the portions.
+void DeviceRanks::beginPortion(const StepSlot &slot) {
+  fetches.front().rows->beginPortion(slot.portion);
+}
+
+void DeviceRanks::endPortion(const StepSlot &slot) {
+  for (Fetch &fetch : begun())
+    fetch.rows->endPortion(slot.portion);
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
 
 /// All ranks give the same sums in the same order, so their rounds have one order, too.
 void DeviceRanks::contribute(int32_t number, std::span<const float *const> partial,
@@ -102,48 +149,53 @@ void DeviceRanks::joinAhead() {
 }
 
 void DeviceRanks::collect(int32_t number, std::span<float *const> totals) {
+  if (!sums->has(number)) // it is needed in the compute stage that gives it
+    turns.meet([] {});
   joinAhead();
   sums->collect(number, totals);
 }
 
-void DeviceRanks::contributeRows(int32_t table, const genrec_domain *touched, float *const *of,
-                                 const float *rowSums) {
-  rows->contribute(tables.storeOf[table], touched->device, touched->capacity, of, rowSums);
+void DeviceRanks::contributeRows(const StepSlot &slot, int32_t table, const genrec_domain *touched,
+                                 float *const *of, const float *rowSums) {
+  for (Fetch &fetch : begun()) // each takes those of its rows
+    fetch.rows->contribute(slot.portion, tables.storeOf[table], touched->device, touched->capacity,
+                           of, rowSums);
 }
 
-void DeviceRanks::contributeSegments(int32_t table, const genrec_domain *touched, float *const *of,
+void DeviceRanks::contributeSegments(const StepSlot &slot, int32_t table,
+                                     const genrec_domain *touched, float *const *of,
                                      const void *segments, int64_t dim) {
   auto *to = reinterpret_cast<float *>(
       segmentSums.ensure(touched->capacity * dim * static_cast<int64_t>(sizeof(float))));
   device.sumSegments(touched, segments, dim, to);
-  contributeRows(table, touched, of, to);
+  contributeRows(slot, table, touched, of, to);
 }
 
-void DeviceRanks::exchangeSums(bool updates) {
+void DeviceRanks::exchangeSums(bool isUpdated) {
   joinAhead();
-  comm.setPurpose({updates ? "the gradients" : "the sums", slots.front()->step});
+  comm.setPurpose({isUpdated ? "the gradients" : "the sums", slots.front()->step});
   sums->reduce(comm);
-  if (!updates)
+  if (!isUpdated)
     return;
-  rows->collect();
-  for (size_t store = 0; store < collectedRows.size(); ++store) {
-    const DeviceRowExchange::Update update = rows->getUpdate(static_cast<int32_t>(store));
-    collectedRows[store] = {update.rows, update.sums, tables.stores[store].dim, update.numbers,
-                            update.segments};
+  updates.begin();
+  for (Fetch &fetch : begun()) {
+    fetch.rows->collect();
+    updates.add(*fetch.rows);
   }
+  updates.join();
 }
 
 int64_t DeviceRanks::countCollected(int32_t table) const {
-  return rows->getUpdate(tables.storeOf[table]).most;
+  return updates.most(tables.storeOf[table]);
 }
 
 const genrec_collected_rows &DeviceRanks::collected(int32_t table) const {
-  return collectedRows[tables.storeOf[table]];
+  return updates.of(tables.storeOf[table]);
 }
 
 void DeviceRanks::describeCollected(int32_t table, genrec_domain *owned) {
   owned->count = -1;
-  rows->describe(tables.storeOf[table], owned->device);
+  updates.describe(tables.storeOf[table], owned->device);
   slots.front()->onDevice->identifyRows(table, collected(table).rows, countCollected(table),
                                         owned->device);
 }
@@ -202,7 +254,9 @@ void DeviceRanks::shareParameters() {
 }
 
 ExchangeCounts DeviceRanks::getTraffic() const {
-  ExchangeCounts counts = rows->getTraffic();
+  ExchangeCounts counts;
+  for (const Fetch &fetch : fetches)
+    counts.add(fetch.rows->getTraffic());
   counts.denseBytes += sums->getReceivedBytes() + sharedBytes;
   return counts;
 }

@@ -5,12 +5,17 @@
 // gradients when the compute stages are; what the step reports follows once the host has waited for
 // it.
 //
+// A lookup by ids that the compute stage makes is a fetch of its own, with a row exchange of its
+// own: keys, values and sums of gradients travel as those of the dispatch stages do. What owners
+// are given of the same row by several fetches is joined (device_updates.h).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_SESSION_DEVICE_RANKS_H
 #define GENREC_RT_SESSION_DEVICE_RANKS_H
 
 #include "device_memory.h"
+#include "device_updates.h"
 #include "genrec_rt/device_exchange.h"
 #include "parameter_shards.h"
 
@@ -21,15 +26,17 @@
 namespace genrec::rt {
 
 struct ExchangedTables;
+class PortionTurns;
 class StepSlot;
 
 class DeviceRanks {
 public:
   DeviceRanks(Device &device, Communicator &comm, int32_t portions, const ExchangedTables &tables,
-              const ParameterShards &shards, RowTravel travel);
+              const ParameterShards &shards, RowTravel travel, PortionTurns &turns);
 
   void begin(std::span<StepSlot *const> slots);
-  /// Notes a lookup of the dispatch stage; `beyond` is for ids beyond their table, or null.
+  /// Notes a lookup of the dispatch stage; one of the compute stage is done at once, and
+  /// collective. `beyond` is for ids beyond their table, or null.
   void request(const StepSlot &slot, int32_t table, const DeviceIds &ids, float **rows,
                float *zeros, genrec_row_note *beyond);
   /// Sends the keys of the rows that all dispatch stages asked for, and adds up what they gave to
@@ -38,8 +45,8 @@ public:
   /// Finds the rows, in the order of steps, and brings them. Collective on `on`.
   void bring(Communicator &on);
 
-  void beginPortion() { rows->beginPortion(); }
-  void endPortion() { rows->endPortion(); }
+  void beginPortion(const StepSlot &slot);
+  void endPortion(const StepSlot &slot);
   /// parameters[i]: as StepSums has them.
   void contribute(int32_t number, std::span<const float *const> partial,
                   std::span<const int64_t> floats, std::span<const int32_t> parameters);
@@ -47,11 +54,11 @@ public:
   /// the compute stage goes on; null: behind it.
   void setAhead(Communicator *of) { ahead = of; }
   void collect(int32_t number, std::span<float *const> totals);
-  void contributeRows(int32_t table, const genrec_domain *touched, float *const *of,
-                      const float *rowSums);
+  void contributeRows(const StepSlot &slot, int32_t table, const genrec_domain *touched,
+                      float *const *of, const float *rowSums);
   /// The same of sums that the device adds up from `segments` (genrec_rt_unique_rows).
-  void contributeSegments(int32_t table, const genrec_domain *touched, float *const *of,
-                          const void *segments, int64_t dim);
+  void contributeSegments(const StepSlot &slot, int32_t table, const genrec_domain *touched,
+                          float *const *of, const void *segments, int64_t dim);
   /// Once all portions have computed. Collective.
   void exchangeSums(bool updates);
 
@@ -68,7 +75,6 @@ public:
   ExchangeCounts getTraffic() const;
 
 private:
-  /// A lookup of the dispatch stages.
   struct Lookup {
     int32_t store;
     DeviceIds ids;
@@ -76,25 +82,39 @@ private:
     float *zeros;
     genrec_row_note *beyond;
   };
+  /// What the dispatch stages look up, or one lookup of the compute stage.
+  struct Fetch {
+    std::unique_ptr<DeviceRowExchange> rows;
+    std::vector<Lookup> lookups;            ///< by store
+    std::vector<DeviceRowRequest> requests; ///< of these, in the same order
+  };
 
+  Fetch &beginFetch();
+  void fetchLate();
+  void ask(Fetch &fetch, Communicator &on);
+  void bring(Fetch &fetch, Communicator &on);
+  std::span<Fetch> begun() { return {fetches.data(), fetchCount}; }
   void joinAhead();
 
   Device &device;
   Communicator &comm;
   const ExchangedTables &tables;
   const ParameterShards &shards;
-  std::unique_ptr<DeviceRowExchange> rows;
+  const int32_t portions;
+  const RowTravel travel;
+  PortionTurns &turns;
+  std::vector<Fetch> fetches; ///< those that a step had so far, at most
+  size_t fetchCount = 0;      ///< of this step
+  bool isGathering = false;   ///< the last one: not all portions have come to it
   std::unique_ptr<DevicePortionSums> sums;
   Communicator *ahead = nullptr;
   bool areSumsAhead = false; ///< some of the step, which nothing has followed yet
   std::span<StepSlot *const> slots;
-  std::vector<Lookup> lookups;            ///< by store
-  std::vector<DeviceRowRequest> requests; ///< of these, in the same order
   bool isDispatched = false;
   DeviceMemory segmentSums;
-  DeviceMemory sharedRows;                          ///< of parameters: rank by rank
-  int64_t sharedBytes = 0;                          ///< of these, received
-  std::vector<genrec_collected_rows> collectedRows; ///< by store
+  DeviceMemory sharedRows; ///< of parameters: rank by rank
+  int64_t sharedBytes = 0; ///< of these, received
+  DeviceUpdates updates;
 };
 
 } // namespace genrec::rt

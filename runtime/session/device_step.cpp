@@ -13,8 +13,8 @@ namespace genrec::rt {
 DeviceStep::DeviceStep(StepSlot &slot, DeviceState &state)
     : slot(slot), shared(slot.state()), state(state), device(state.device()), batch(slot, state),
       leaving(slot, state, batch), times(device), end(device.makeMark()),
-      chosen(device, "lookup.chosen"),
-      usesTemporary(shared.model.table_count), identities(shared.model.table_count) {}
+      chosen(device, "lookup.chosen"), usesTemporary(shared.model.table_count),
+      identities(shared.model.table_count) {}
 
 //===----------------------------------------------------------------------===//
 // The stages
@@ -73,10 +73,13 @@ void DeviceStep::endBesideDispatch() {
 }
 
 bool DeviceStep::mayCapture() {
-  if (!slot.profile)
-    return state.capturesSteps();
-  state.graphs().refuse("with --profile the calls of a step are timed one by one");
-  return false;
+  const char *why = slot.profile ? "with --profile the calls of a step are timed one by one"
+                    : slot.meetsPortions()
+                        ? "portions of a rank that wait for each other may take memory in between"
+                        : nullptr;
+  if (why)
+    state.graphs().refuse(why);
+  return !why && state.capturesSteps();
 }
 
 /// All that launches of the stages follow from, but for what is in memory: counts of the data are
@@ -225,7 +228,7 @@ void DeviceStep::findRows(int32_t table, const DeviceIds &ids, float **rows,
                 "' are looked up in the compute stage, and a table that grows is not captured");
   const genrec_table_desc &desc = shared.model.tables[table];
   TableStore &store = *shared.tables[table];
-  if (!isDispatching)
+  if (!isDispatching && !slot.rankStep) // ranks look up once the step before has ended
     state.noteLookedUp();
   StoreStream on = StoreStream::ofDevice(device.stream());
   auto *mask = reinterpret_cast<uint8_t *>(chosen.ensure(std::max<int64_t>(ids.count, 1)));
@@ -253,6 +256,33 @@ void DeviceStep::findOwned(int32_t table, const int64_t *keys, int64_t count, fl
   findRows(table, from, rows, nullptr);
 }
 
+void DeviceStep::zeroRows(int32_t table, const DeviceIds &of, float **rows) {
+  const int64_t count = std::max<int64_t>(of.count, 1);
+  auto *mask = reinterpret_cast<uint8_t *>(chosen.ensure(count));
+  device.fill(mask, 0, count);
+  DeviceIds none = of;
+  none.valid = mask;
+  none.areKeys = true; // whatever their bits
+  device.chooseEntries(none, state.zeroRow(table), mask, rows, nullptr);
+}
+
+/// How many rows a lookup of the compute stage brings follows from the data.
+void DeviceStep::requestRows(int32_t table, const DeviceIds &ids, float **rows,
+                             genrec_row_note *beyond) {
+  auto request = [=, this] {
+    try {
+      slot.rankStep->onDevice()->request(slot, table, ids, rows, state.zeroRow(table), beyond);
+    } catch (...) { // the stage goes on, and nobody looks at what it makes
+      zeroRows(table, ids, rows);
+      throw;
+    }
+  };
+  if (isDispatching)
+    request();
+  else
+    callBetween(request);
+}
+
 void DeviceStep::tableRows(int32_t table, const genrec_domain *domain, const int64_t *ids,
                            const uint8_t *valid, float **rows) {
   DeviceIds from;
@@ -262,8 +292,8 @@ void DeviceStep::tableRows(int32_t table, const genrec_domain *domain, const int
   from.valid = valid;
   from.idBits = shared.model.tables[table].id_bits;
   genrec_row_note *beyond = leaving.note({NoteSubject::Kind::idBeyondTable, table, domain});
-  if (RankStep *ranks = slot.rankStep)
-    return ranks->onDevice()->request(slot, table, from, rows, state.zeroRow(table), beyond);
+  if (slot.rankStep)
+    return requestRows(table, from, rows, beyond);
   findRows(table, from, rows, beyond);
 }
 
@@ -274,8 +304,8 @@ void DeviceStep::mergedRows(int32_t table, const genrec_domain *domain, const in
   from.count = domain->capacity;
   from.ids = keys;
   from.areKeys = true;
-  if (RankStep *ranks = slot.rankStep)
-    return ranks->onDevice()->request(slot, table, from, rows, state.zeroRow(table), nullptr);
+  if (slot.rankStep)
+    return requestRows(table, from, rows, nullptr);
   findRows(table, from, rows, nullptr);
 }
 

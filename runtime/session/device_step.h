@@ -10,7 +10,8 @@
 //   stages    the others, in DeviceQueue::compute behind it: queued one call after another, or as
 //   one
 //             graph (device_graphs.h)
-//   end       copies of what was reported are queued (device_reports.h). Once the host has waited for
+//   end       copies of what was reported are queued (device_reports.h). Once the host has waited
+//   for
 //             them, perhaps behind the next step's stages, they are handed over. Errors are said as
 //             on the host, from the host's descriptors
 //
@@ -122,6 +123,8 @@ private:
   void beginBesideDispatch();
   void endBesideDispatch();
   void findRows(int32_t table, const DeviceIds &ids, float **rows, genrec_row_note *beyond);
+  void zeroRows(int32_t table, const DeviceIds &of, float **rows);
+  void requestRows(int32_t table, const DeviceIds &ids, float **rows, genrec_row_note *beyond);
   void clearTemporaries();
   /// Whether the stages are ever captured.
   bool mayCapture();

@@ -72,7 +72,7 @@ void StepSlot::findNonFinite() {
   isPastKnown = false;
   failure.clear();
   std::copy(before.begin(), before.end(), domainTable.begin());
-  moveTo(arena, shared.computeArena);
+  moveTo(arena, computeMemory());
 }
 
 std::string StepSlot::describeNonFinite(int32_t op, float value, int64_t row,

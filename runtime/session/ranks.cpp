@@ -64,8 +64,12 @@ Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &mode
     : communicator(comm), count(portions),
       range(getPortions(portions, comm.getRank(), comm.getSize())),
       tables(model, given, replicated), overlapping(overlapOf(overlap, comm, device)),
-      steps{{comm, portions, model, tables, shards, travel, device},
-            {comm, portions, model, tables, shards, travel,
+      turns([device] {
+        if (device)
+          device->enter();
+      }),
+      steps{{comm, portions, model, tables, shards, travel, turns, device},
+            {comm, portions, model, tables, shards, travel, turns,
              overlapping == Overlap::none ? nullptr : device}} {
   if (device) { // sums of any size have rounds of their own; nothing is tried out
     isAhead = early == EarlyGradients::yes && comm.getSize() > 1;
@@ -126,12 +130,14 @@ ExchangeCounts Ranks::getTraffic() const {
 
 RankStep::RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
                    const ExchangedTables &tables, ParameterShards &shards, RowTravel travel,
-                   Device *device)
-    : comm(comm), tables(tables), shards(shards), exchange(comm, tables.stores, portions, travel),
+                   PortionTurns &turns, Device *device)
+    : comm(comm), tables(tables), shards(shards), turns(turns),
+      exchange(comm, tables.stores, portions, travel),
       sums(comm, portions, model.loss_count, shards), reportRound(comm),
       collectedRows(tables.stores.size()) {
   if (device)
-    deviceStep = std::make_unique<DeviceRanks>(*device, comm, portions, tables, shards, travel);
+    deviceStep =
+        std::make_unique<DeviceRanks>(*device, comm, portions, tables, shards, travel, turns);
 }
 
 void RankStep::begin(std::span<StepSlot *const> ofPortions) {
@@ -166,8 +172,10 @@ void RankStep::request(StepSlot &slot, int32_t table, const int64_t *keys, const
                        int64_t count, float **rows) {
   auto *zeros = const_cast<float *>(slot.state().zeroRow(table));
   requests.push_back({tables.storeOf[table], keys, valid, count, rows, zeros});
-  if (isDispatched)
-    fetch();
+  if (!isDispatched)
+    return;
+  std::fill_n(rows, count, zeros); // what is computed where the exchange fails
+  turns.meet([this] { fetch(); });
 }
 
 void RankStep::ask(Communicator &on) {
@@ -233,6 +241,12 @@ void RankStep::contribute(int32_t number, std::span<const float *const> partial,
   // Others may be read by the compute stage. A step that is not dispatched may run beside another.
   if (ahead && isDispatched && ofParameters)
     sums.sendAhead(number, *ahead, {"the gradients", slots.front()->step});
+}
+
+void RankStep::collect(int32_t number, std::span<float *const> totals) {
+  if (!sums.has(number))
+    turns.meet([] {});
+  sums.collect(comm, number, totals);
 }
 
 void RankStep::report(const OwnReport &own) {

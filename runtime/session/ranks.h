@@ -19,6 +19,7 @@
 #include "../ranks/row_exchange.h"
 #include "device_ranks.h"
 #include "genrec_rt/abi.h"
+#include "portion_turns.h"
 #include "step_sums.h"
 
 #include <memory>
@@ -51,7 +52,7 @@ class RankStep {
 public:
   RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
            const ExchangedTables &tables, ParameterShards &shards, RowTravel travel,
-           Device *device);
+           PortionTurns &turns, Device *device);
 
   /// The part of the step whose values are on a device; null on the host. Then what is said of
   /// lookups and sums below is for that one, but for `fetch`, `exchangeSums` and `report`.
@@ -66,7 +67,7 @@ public:
 
   //===-- table rows ------------------------------------------------------===//
 
-  /// Notes a lookup of the dispatch stage; one of a later stage is done at once.
+  /// Notes a lookup of the dispatch stage; portions meet at one of the compute stage.
   void request(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t *valid,
                int64_t count, float **rows);
   /// Sends the keys that the dispatch stages of all portions asked for, and adds up what they gave
@@ -87,10 +88,8 @@ public:
                   std::span<const int64_t> floats, std::span<const int32_t> parameters);
   /// From now on, sums of whole buckets travel by `of` beside the compute stage; null: they do not.
   void setAhead(SumsAhead *of) { ahead = of; }
-  /// Collective where the sums were complete in the compute stage only, and are needed there.
-  void collect(int32_t number, std::span<float *const> totals) {
-    sums.collect(comm, number, totals);
-  }
+  /// Sums that are needed in the compute stage that gives them: portions meet. Collective.
+  void collect(int32_t number, std::span<float *const> totals);
   /// Whether the sums of `number` are known.
   bool hasSum(int32_t number) const { return sums.has(number); }
   void contributeRows(StepSlot &slot, int32_t table, std::span<float *const> rows,
@@ -145,6 +144,7 @@ private:
   Communicator &comm;
   const ExchangedTables &tables;
   ParameterShards &shards;
+  PortionTurns &turns;
   RowExchange exchange;
   StepSums sums;
   BucketedRound reportRound; ///< of steps without an update, and on a device
@@ -171,6 +171,8 @@ public:
   int32_t portions() const { return count; }
   /// The portions of this rank.
   PortionRange own() const { return range; }
+  /// Of their compute stages.
+  PortionTurns &portionTurns() { return turns; }
 
   /// What is done of the next step beside a step. Of a device, no rows travel early.
   Overlap overlap() const { return overlapping; }
@@ -210,6 +212,7 @@ private:
   const PortionRange range;
   ExchangedTables tables;
   const Overlap overlapping;
+  PortionTurns turns;
   RankStep steps[2];
   size_t number = 0;
   bool mayBeAhead = false;          ///< some sum is large enough, and may travel ahead

@@ -62,16 +62,10 @@ void Session::Impl::choosePlacement(const SessionOptions &options) {
 }
 
 void Session::Impl::requireRanks(const genrec_program_desc &program) const {
-  if (!state.ranks)
-    return;
-  bool isOneEach = state.ranks->portions() == state.ranks->comm().getSize();
-  const char *why = program.single_rank ? program.single_rank
-                    : isOneEach         ? nullptr
-                                        : program.single_portion;
-  if (why)
-    throw Error(std::string("program '") + program.name + "' cannot run on several " +
-                    (program.single_rank ? "ranks: " : "portions per rank: ") + why,
-                program.single_rank ? "run it on one rank" : "ask for as many portions as ranks");
+  if (state.ranks && program.single_rank)
+    throw Error(std::string("program '") + program.name +
+                    "' cannot run on several ranks: " + program.single_rank,
+                "run it on one rank");
 }
 
 Session::Session(const genrec_model_desc &model, const SessionOptions &options)
@@ -321,7 +315,7 @@ MemoryUse Session::memoryUse() const {
   MemoryUse use;
   use.arenas = impl->state.computeArena.bytes() + impl->state.updateArena.bytes();
   for (const auto &slot : impl->slots) {
-    use.arenas += slot->arenaMemory().bytes();
+    use.arenas += slot->arenaMemory().bytes() + slot->meetingMemory().bytes();
     use.batches += slot->descriptorBytes();
     use.scratch += slot->ownScratch.capacity() + slot->ownBlocks.capacity();
   }
@@ -371,7 +365,7 @@ std::optional<DeviceUse> Session::deviceUse() const {
 int64_t Session::arenaAllocations() const {
   int64_t count = impl->state.computeArena.allocations() + impl->state.updateArena.allocations();
   for (const auto &slot : impl->slots)
-    count += slot->arenaMemory().allocations();
+    count += slot->arenaMemory().allocations() + slot->meetingMemory().allocations();
   return count;
 }
 

@@ -62,10 +62,12 @@ void Session::Impl::runStages(std::span<StepSlot *const> portions, RankStep *ste
 
 void Session::Impl::runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step) {
   StepSlot &last = *portions.back();
-  if (step)
+  if (step) {
     state.ranks->beginCompute(*step, last.hasUpdate());
-  for (StepSlot *slot : portions)
-    slot->runCompute();
+    state.ranks->portionTurns().run(portions.size(), [&](size_t i) { portions[i]->runCompute(); });
+  } else {
+    last.runCompute();
+  }
   OwnReport own;
   own.signal = step ? caughtSignal() : 0;
   if (step && last.hasUpdate())

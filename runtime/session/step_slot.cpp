@@ -45,7 +45,7 @@ StepSlot::StepSlot(genrec_runtime &runtime)
     : genrec_step{}, losses(runtime.model.loss_count), shared(runtime),
       domainTable(runtime.model.domain_count), columnTable(runtime.model.feature_count),
       rows(runtime.model.domain_count), temporaries(runtime.model.table_count),
-      arena(runtime.device()) {
+      arena(runtime.device()), meetingArena(runtime.device()) {
   this->runtime = &runtime;
   domains = domainTable.data();
   columns = columnTable.data();
@@ -279,18 +279,25 @@ void StepSlot::runDispatch(genrec_rt_pool *on) {
     dispatchOnDevice(on);
 }
 
+bool StepSlot::meetsPortions() const {
+  return plan->program->meeting && shared.ranks && shared.ranks->own().count > 1;
+}
+
+/// Portions that meet are in the buffers of their compute stages at the same time.
+Arena &StepSlot::computeMemory() { return meetsPortions() ? meetingArena : shared.computeArena; }
+
 void StepSlot::runCompute() {
   if (onDevice)
     shared.onDevice->giveParameters();
   // Only now: the portion before may have been in this memory until its end.
-  place(plan->shared, shared.computeArena, plan->addresses);
+  place(plan->shared, computeMemory(), plan->addresses);
   if (!onDevice)
     return runStage(plan->program->compute, Phase::compute, shared.pool.get());
   if (rankStep)
-    rankStep->onDevice()->beginPortion();
+    rankStep->onDevice()->beginPortion(*this);
   onDevice->runStages();
   if (rankStep)
-    rankStep->onDevice()->endPortion();
+    rankStep->onDevice()->endPortion(*this);
 }
 
 void StepSlot::placeUpdate() {

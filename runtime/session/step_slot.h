@@ -68,6 +68,8 @@ public:
   /// A scalar that genrec_rt_store_step_value writes.
   float stepScalar(int32_t kind, double argument) const;
   bool hasUpdate() const { return plan->program->update != nullptr; }
+  /// Whether the portions of this rank meet in their compute stages (portion_turns.h).
+  bool meetsPortions() const;
 
   static StepSlot &of(genrec_step *step) { return *static_cast<StepSlot *>(step); }
 
@@ -124,6 +126,7 @@ public:
   GrowBuffer<char> ownScratch, ownBlocks;          ///< for stages beside the pool
 
   const Arena &arenaMemory() const { return arena; }
+  const Arena &meetingMemory() const { return meetingArena; }
   int64_t descriptorBytes() const;
 
 private:
@@ -155,6 +158,7 @@ private:
   void choosePlacements(Plan &plan) const;
   bool growCollected();
   void placeUpdate();
+  Arena &computeMemory();
   static void place(Placement &placement, Arena &arena, std::vector<void *> &addresses);
   void pointColumns();
   std::string findNonFiniteParameter() const;
@@ -170,6 +174,7 @@ private:
   std::vector<std::unique_ptr<TableStore>> temporaries;
   std::vector<std::unique_ptr<Plan>> plans;
   Arena arena;
+  Arena meetingArena;       ///< of a compute stage in which portions meet
   char *underWay = nullptr; ///< the arena of the step, while a second run looks for NaNs
 };
 

@@ -179,7 +179,8 @@ Batch batchOf(const Samples &samples) {
       .take();
 }
 
-Trained trainOnHost(const std::vector<Samples> &batches, std::vector<float> weight, int64_t ids) {
+Trained trainOnHost(const std::vector<Samples> &batches, std::vector<float> weight, int64_t ids,
+                    LaterId later) {
   Trained result;
   result.rows.resize(static_cast<size_t>(ids));
   for (size_t step = 0; step < batches.size(); ++step) {
@@ -190,19 +191,30 @@ Trained trainOnHost(const std::vector<Samples> &batches, std::vector<float> weig
     std::vector<float> dWeight(kDim, 0.0F);
     float loss = 0;
     for (size_t i = 0; i < samples.ids.size(); ++i) {
-      std::vector<float> &row = result.rows[samples.ids[i]], &sum = sums[samples.ids[i]];
-      row.resize(kDim, 0.25F);
+      std::vector<int64_t> of = {samples.ids[i]};
+      result.rows[of[0]].resize(kDim, 0.25F);
+      if (later)
+        of.push_back(later(of[0], result.rows[of[0]].data()));
+      std::vector<float> row(kDim);
+      for (const int64_t id : of) {
+        result.rows[id].resize(kDim, 0.25F);
+        for (int64_t d = 0; d < kDim; ++d)
+          row[d] += result.rows[id][d];
+      }
       float logit = 0;
       for (int64_t d = 0; d < kDim; ++d)
         logit += weight[d] * row[d];
       const float off = logit - samples.labels[i];
       loss += off * off;
-      const bool isFirst = sum.empty();
-      sum.resize(kDim, 0.0F);
-      for (int64_t d = 0; d < kDim; ++d) {
-        sum[d] = isFirst ? 2 * off * weight[d] : sum[d] + 2 * off * weight[d];
-        dWeight[d] += 2 * off * row[d];
+      for (const int64_t id : of) {
+        std::vector<float> &sum = sums[id];
+        const bool isFirst = sum.empty();
+        sum.resize(kDim, 0.0F);
+        for (int64_t d = 0; d < kDim; ++d)
+          sum[d] = isFirst ? 2 * off * weight[d] : sum[d] + 2 * off * weight[d];
       }
+      for (int64_t d = 0; d < kDim; ++d)
+        dWeight[d] += 2 * off * row[d];
     }
     for (size_t id = 0; id < sums.size(); ++id)
       for (size_t d = 0; d < sums[id].size(); ++d)

@@ -35,14 +35,18 @@ struct Samples {
 Samples drawSamples(uint64_t seed, int64_t count, int64_t ids);
 Batch batchOf(const Samples &samples);
 
+/// An id that the compute stage makes of a sample's, given the row of that one.
+using LaterId = int64_t (*)(int64_t id, const float *row);
+
 /// What the model says of these batches, one step each, starting with `weight`: losses, then the
-/// weight and the rows by id.
+/// weight and the rows by id. With `later`, a sample's row is the sum of its own and of that one's.
 struct Trained {
   std::vector<float> losses;
   std::vector<float> weight;
   std::vector<std::vector<float>> rows; ///< by id; empty where it never occurred
 };
-Trained trainOnHost(const std::vector<Samples> &batches, std::vector<float> weight, int64_t ids);
+Trained trainOnHost(const std::vector<Samples> &batches, std::vector<float> weight, int64_t ids,
+                    LaterId later = nullptr);
 
 } // namespace genrec::rt::cuda::test
 

@@ -19,7 +19,7 @@
 namespace genrec::rt::cuda::test {
 namespace {
 
-constexpr int64_t kIds = 40;
+constexpr int64_t kIds = kLaterIds;
 constexpr int32_t kPortions = 4;
 
 /// What all ranks have in the end.
@@ -39,7 +39,8 @@ struct How {
   Overlap overlap = Overlap::none;
   EarlyGradients early = EarlyGradients::no;
   bool captures = true;
-  int64_t cached = 0; ///< above 0: rows are in the host's memory, and so many on each device
+  int64_t cached = 0;        ///< above 0: rows are in the host's memory, and so many on each device
+  bool looksUpLater = false; ///< the compute stage looks up ids that it makes
 };
 
 /// Rows [n p / S, n (p + 1) / S) of a batch.
@@ -93,7 +94,7 @@ protected:
       options.captureSteps = how.captures;
       if (how.cached > 0)
         options.hostTables = {{"t", how.cached}};
-      Session session(rankModel(), options);
+      Session session(rankModel(how.looksUpLater), options);
       std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
       std::vector<double> losses;
       auto run = [&](const std::vector<Samples> &of, uint64_t last) {
@@ -212,6 +213,47 @@ TEST_P(DeviceRanks, MayKeepRowsInHostMemory) {
     EXPECT_EQ(onHost, onDevice) << ranks << " ranks";
     EXPECT_EQ(onHost.ahead > 0, ranks > 1);
   }
+}
+
+/// Of ids that the compute stage makes of rows, some are those of the dispatch stage: their sums
+/// are joined. Portions of a rank meet.
+TEST_P(DeviceRanks, LookUpIdsThatTheComputeStageMakes) {
+  const std::vector<Samples> batches = draw(4, 16);
+  const Result alone = train(1, {.looksUpLater = true}, batches);
+  const Trained expected = trainOnHost(batches, start, kIds, laterId);
+  ASSERT_EQ(alone.losses.size(), expected.losses.size());
+  for (size_t i = 0; i < alone.losses.size(); ++i)
+    EXPECT_NEAR(alone.losses[i], expected.losses[i], 1e-5);
+  for (const auto &[id, row] : alone.rows)
+    EXPECT_THAT(row, testing::Pointwise(testing::FloatNear(1e-4F), expected.rows[id]));
+  for (const auto &[ranks, overlap] :
+       {std::pair(2, Overlap::keys), {3, Overlap::none}, {4, Overlap::keys}}) {
+    const Result several = train(
+        ranks, {.overlap = overlap, .early = EarlyGradients::yes, .looksUpLater = true}, batches);
+    EXPECT_EQ(several, alone) << ranks << " ranks";
+    EXPECT_EQ(several.ahead > 0, overlap == Overlap::keys);
+  }
+}
+
+/// Between two graphs lies the lookup. Portions of a rank that meet are not captured.
+TEST_P(DeviceRanks, LaunchStagesThatLookUpAsGraphs) {
+  std::vector<Samples> batches;
+  for (uint64_t step = 1; step <= 10; ++step)
+    batches.push_back(drawSamples(step, 8, 12));
+  const Result alone = train(1, {.looksUpLater = true}, batches),
+               several = train(4, {.overlap = Overlap::keys, .looksUpLater = true}, batches);
+  EXPECT_EQ(several, alone);
+  EXPECT_EQ(alone.launches, 0);
+  EXPECT_THAT(alone.refusals, testing::ElementsAre(testing::HasSubstr("wait for each other")));
+  EXPECT_GT(several.launches, 2);
+  EXPECT_THAT(several.refusals, testing::IsEmpty());
+}
+
+/// Caches have fewer rows than a step looks up, early and later.
+TEST_P(DeviceRanks, LookUpLaterInHostMemory) {
+  const std::vector<Samples> batches = draw(3, 60);
+  EXPECT_EQ(train(2, {.cached = 1, .looksUpLater = true}, batches),
+            train(1, {.looksUpLater = true}, batches));
 }
 
 /// What was dispatched of the next step changes nothing.

@@ -10,29 +10,54 @@ namespace genrec::rt::cuda::test {
 namespace {
 
 enum Domain { sample, touched, owned };
-enum Buffer { handles, gradients, loss, touchedRows, segments, weightGradient, rate, total };
+enum Buffer {
+  handles,
+  gradients,
+  loss,
+  touchedRows,
+  segments,
+  weightGradient,
+  rate,
+  total,
+  laterIds,
+  laterHandles
+};
 
 template <class T> T *at(genrec_step *step, Buffer buffer) {
   return static_cast<T *>(step->buffers[buffer]);
 }
 
-/// loss[0] = sum of squares, loss[1] = rows; gradients of rows and of the weight.
-__global__ void forwardKernel(const genrec_step *step, float *const *rows, const float *labels,
-                              const float *weight, float *loss, float *gradients, float *dWeight) {
+__host__ __device__ int64_t makeId(int64_t id, const float *row) {
+  return (id * 7 + (row[0] > 0.2F ? 3 : 4)) % kLaterIds;
+}
+
+__global__ void laterKernel(const genrec_step *step, const int64_t *ids, float *const *rows,
+                            int64_t *later) {
+  for (int64_t i = 0; i < step->domains[sample].count; ++i)
+    later[i] = makeId(ids[i], rows[i]);
+}
+
+/// loss[0] = sum of squares, loss[1] = rows; gradients of rows and of the weight. `later` may be
+/// null.
+__global__ void forwardKernel(const genrec_step *step, float *const *rows, float *const *later,
+                              const float *labels, const float *weight, float *loss,
+                              float *gradients, float *dWeight) {
   const int64_t count = step->domains[sample].count;
   loss[0] = 0;
   loss[1] = static_cast<float>(count);
   for (int64_t d = 0; d < kDim; ++d)
     dWeight[d] = 0;
   for (int64_t i = 0; i < count; ++i) {
-    float logit = 0;
-    for (int64_t d = 0; d < kDim; ++d)
-      logit += weight[d] * rows[i][d];
+    float logit = 0, row[kDim];
+    for (int64_t d = 0; d < kDim; ++d) {
+      row[d] = later ? rows[i][d] + later[i][d] : rows[i][d];
+      logit += weight[d] * row[d];
+    }
     const float off = logit - labels[i];
     loss[0] += off * off;
     for (int64_t d = 0; d < kDim; ++d) {
       gradients[i * kDim + d] = 2 * off * weight[d];
-      dWeight[d] += 2 * off * rows[i][d];
+      dWeight[d] += 2 * off * row[d];
     }
   }
 }
@@ -52,25 +77,37 @@ void dispatch(genrec_step *step) {
                        at<float *>(step, handles));
 }
 
-void compute(genrec_step *step) {
+/// The rest of the stage, given the rows of samples: one or two lists of them.
+void computeWith(genrec_step *step, int32_t parts, float *const *later) {
   genrec_domain *samples = &step->domains[sample], *distinct = &step->domains[touched];
   GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), forwardKernel, step->device,
-                     at<float *>(step, handles),
+                     at<float *>(step, handles), later,
                      static_cast<const float *>(step->columns[1].values), step->parameters[0].value,
                      at<float>(step, loss), at<float>(step, gradients),
                      at<float>(step, weightGradient));
   genrec_rt_report_device_loss(step, 0, at<float>(step, loss), at<float>(step, loss) + 1);
-  const genrec_domain *domains[] = {samples};
-  float *const *lists[] = {at<float *>(step, handles)};
-  const float *from[] = {at<float>(step, gradients)},
+  const genrec_domain *domains[] = {samples, samples};
+  float *const *lists[] = {at<float *>(step, handles), later};
+  const float *from[] = {at<float>(step, gradients), at<float>(step, gradients)},
               *partial[] = {at<float>(step, weightGradient)};
-  const int64_t strides[] = {kDim}, *parents[] = {nullptr}, floats[] = {kDim};
+  const int64_t strides[] = {kDim, kDim}, *parents[] = {nullptr, nullptr}, floats[] = {kDim};
   const int32_t parameters[] = {0};
   genrec_rt_contribute(step, 0, 1, partial, floats, parameters);
-  genrec_rt_unique_rows(step, 0, 1, domains, lists, from, strides, parents, kDim, 1, distinct,
+  genrec_rt_unique_rows(step, 0, parts, domains, lists, from, strides, parents, kDim, 1, distinct,
                         at<float *>(step, touchedRows), at<void>(step, segments));
   genrec_rt_contribute_segments(step, 0, distinct, at<float *>(step, touchedRows),
-                                at<void>(step, segments), 1, from, strides, kDim);
+                                at<void>(step, segments), parts, from, strides, kDim);
+}
+
+void compute(genrec_step *step) { computeWith(step, 1, nullptr); }
+
+void computeWithLookup(genrec_step *step) {
+  GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), laterKernel, step->device,
+                     static_cast<const int64_t *>(step->columns[0].values),
+                     at<float *>(step, handles), at<int64_t>(step, laterIds));
+  genrec_rt_table_rows(step, 0, &step->domains[sample], at<int64_t>(step, laterIds), nullptr,
+                       at<float *>(step, laterHandles));
+  computeWith(step, 2, at<float *>(step, laterHandles));
 }
 
 void update(genrec_step *step) {
@@ -86,7 +123,7 @@ void update(genrec_step *step) {
                      at<float>(step, total));
 }
 
-int64_t ofSamples(const int64_t *capacities, const int64_t *) { return capacities[sample]; }
+int64_t ofSamples(const int64_t *capacities, const int64_t *) { return 2 * capacities[sample]; }
 
 const genrec_domain_desc domains[] = {
     {"sample", GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0, 0, 0},
@@ -97,26 +134,34 @@ const genrec_buffer_desc buffers[] = {
     {sample, 4 * kDim, 0, 1, 3, "gradients"},
     {-1, 0, 8, 1, 3, "loss"},
     {touched, 8, 0, 2, 3, "touched"},
-    {sample, GENREC_SEGMENT_BYTES_PER_ROW, GENREC_SEGMENT_BYTES, 2, 3, "segments"},
+    {touched, GENREC_SEGMENT_BYTES_PER_ROW, GENREC_SEGMENT_BYTES, 2, 3, "segments"},
     {-1, 0, 4 * kDim, 1, 3, "weight_gradient"},
     {-1, 0, 4, 4, 5, "rate"},
-    {-1, 0, 4 * kDim, 4, 5, "total"}};
+    {-1, 0, 4 * kDim, 4, 5, "total"},
+    {sample, 8, 0, 1, 3, "later_ids"},
+    {sample, 8, 0, 1, 3, "later_handles"}};
 const int32_t read[] = {sample}, columns[] = {0, 1};
-const genrec_program_desc program = {
-    "train", GENREC_MODE_TRAIN, read,     1,       columns, 2,       buffers, 8, 1,
-    4,       nullptr,           dispatch, compute, update,  nullptr, nullptr};
+const genrec_program_desc programs[] = {
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 8, 1, 4, nullptr, dispatch, compute,
+     update, nullptr, nullptr},
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 10, 1, 4, nullptr, dispatch,
+     computeWithLookup, update, nullptr, "it looks up ids that it makes"}};
+
+genrec_model_desc describe(const genrec_program_desc *program) {
+  genrec_model_desc described = deviceModel();
+  described.domains = domains;
+  described.domain_count = 3;
+  described.programs = program;
+  return described;
+}
 
 } // namespace
 
-const genrec_model_desc &rankModel() {
-  static const genrec_model_desc model = [] {
-    genrec_model_desc described = deviceModel();
-    described.domains = domains;
-    described.domain_count = 3;
-    described.programs = &program;
-    return described;
-  }();
-  return model;
+int64_t laterId(int64_t id, const float *row) { return makeId(id, row); }
+
+const genrec_model_desc &rankModel(bool looksUpLater) {
+  static const genrec_model_desc plain = describe(&programs[0]), later = describe(&programs[1]);
+  return looksUpLater ? later : plain;
 }
 
 } // namespace genrec::rt::cuda::test

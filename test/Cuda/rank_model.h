@@ -15,7 +15,13 @@
 
 namespace genrec::rt::cuda::test {
 
-const genrec_model_desc &rankModel();
+/// The id that `looksUpLater` looks up as well, below `kLaterIds`.
+int64_t laterId(int64_t id, const float *row);
+constexpr int64_t kLaterIds = 40;
+
+/// With `looksUpLater` the compute stage looks up an id of the same table that it makes of the row
+/// of each sample; the sample's row is the sum of both.
+const genrec_model_desc &rankModel(bool looksUpLater = false);
 
 } // namespace genrec::rt::cuda::test
 

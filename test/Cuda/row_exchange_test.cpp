@@ -171,10 +171,10 @@ public:
     fetch(seed);
     const PortionRange own = getPortions(portions, comm.getRank(), comm.getSize());
     for (int32_t p = own.first; p < own.first + own.count; ++p) {
-      exchange.beginPortion();
+      exchange.beginPortion(p);
       for (int32_t store = 0; store < kStores; ++store)
         contribute(p, store, drawn[(p - own.first) * kStores + store]);
-      exchange.endPortion();
+      exchange.endPortion(p);
     }
     exchange.collect();
     Updates updates(kStores);
@@ -251,7 +251,7 @@ private:
     genrec_domain domain{};
     domain.count = count;
     Copy<genrec_domain> domainThere({domain});
-    exchange.contribute(store, domainThere.data(), count + 3, rowsThere.data(), sumsThere.data());
+    exchange.contribute(p, store, domainThere.data(), count + 3, rowsThere.data(), sumsThere.data());
     GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
   }
 

@@ -97,11 +97,6 @@ static const Target *readTarget() {
                  << "'\n";
     return nullptr;
   }
-  if (found->hasDevice && world > 0) {
-    llvm::errs()
-        << "genrec-fuzz: error: --world: models for a device run on one rank; leave it out\n";
-    return nullptr;
-  }
   return found;
 }
 

@@ -393,10 +393,11 @@ FieldsAttr Describer::program(ProgramOp program, const StageNames &stages) {
        llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute", "update"}, stages))
     fields.name(stage, function.empty() ? "nullptr" : function);
   using D = GenRecDialect;
-  for (StringRef name :
-       {D::SingleRankAttrHelper::getNameStr(), D::SinglePortionAttrHelper::getNameStr()})
+  for (auto [field, name] :
+       {std::pair<StringRef, StringRef>("single_rank", D::SingleRankAttrHelper::getNameStr()),
+        {"meeting", D::SinglePortionAttrHelper::getNameStr()}})
     if (auto why = program->getAttrOfType<StringAttr>(name))
-      fields.text(name.substr(name.find('.') + 1), why.getValue());
+      fields.text(field, why.getValue());
   return fields.get();
 }
 

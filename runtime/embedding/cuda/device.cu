@@ -122,6 +122,7 @@ public:
   // No graph names pinned memory but its own.
   void releasePinned(void *memory) noexcept override { freeNamedHost(memory); }
 
+  void enter() override { GENREC_CUDA_CHECK(cudaSetDevice(found.number)); }
   void use(DeviceQueue which) override { queue = at(which); }
   void *stream() const override { return queue; }
   void *streamOf(DeviceQueue which) const override { return at(which); }

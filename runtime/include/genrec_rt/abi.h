@@ -187,8 +187,9 @@ typedef void (*genrec_stage_fn)(struct genrec_step *step);
  * the others share one arena, since one portion computes at a time. On several portions those of
  * the update (`first_update_op`) have another.
  * `first_compute_op` 0 puts all of a program with a copy stage in its portion's.
- * `single_rank` and `single_portion` say why the program cannot run on several ranks,
- * or several portions on a rank; null where it can. */
+ * `single_rank` says why the program cannot run on several ranks; null where it can.
+ * `meeting` says what the compute stage of a portion waits for other portions with: rows by ids
+ * that it makes, a sum over portions; null: nothing. Each portion then has an arena for it. */
 typedef struct genrec_program_desc {
   const char *name;
   int32_t mode; /* genrec_mode */
@@ -205,7 +206,7 @@ typedef struct genrec_program_desc {
   genrec_stage_fn compute;
   genrec_stage_fn update;
   const char *single_rank;
-  const char *single_portion;
+  const char *meeting;
 } genrec_program_desc;
 
 /* What an op does per row of a domain, or (domain -1) once: bytes that it reads and

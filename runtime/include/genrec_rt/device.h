@@ -111,6 +111,9 @@ public:
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
 
+  /// The calling thread calls the device from here on, in place of another, or in turns with it.
+  virtual void enter() = 0;
+
   //===-- memory -----------------------------------------------------------===//
 
   /// Memory of the device, and of the host that copies to and from it are fast from. `name` is for

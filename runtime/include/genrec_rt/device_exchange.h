@@ -49,8 +49,9 @@ struct DeviceRowRequest {
 };
 
 /// One step after another: begin, layOutKeys, ask and bring, then for each portion beginPortion,
-/// contribute, endPortion, then collect and getUpdate. Buffers grow and are kept. Calls up to `ask`
-/// may be made beside the step before, which has an exchange of its own.
+/// contribute, endPortion, then collect and getUpdate. Portions may compute in turns, but end in
+/// their order. Buffers grow and are kept. Calls up to `ask` may be made beside the step before,
+/// which has an exchange of its own.
 class DeviceRowExchange {
 public:
   virtual ~DeviceRowExchange() = default;
@@ -70,14 +71,15 @@ public:
   /// Finds the rows that ranks ask for, and brings their values. Collective on `on`: one round.
   virtual void bring(Communicator &on, const FindRows &find) = 0;
 
-  /// The next portion of this rank computes.
-  virtual void beginPortion() = 0;
+  /// A portion of this rank, by its number among all, computes.
+  virtual void beginPortion(int32_t portion) = 0;
   /// Sums of gradients of the distinct rows that the portion touches: sums + i * dim is that of
   /// rows[i], an address that `fetch` gave; as many as `touched`, of the device, has rows, at most
-  /// `capacity`. Once per store and portion; those without a call touch nothing.
-  virtual void contribute(int32_t store, const genrec_domain *touched, int64_t capacity,
-                          float *const *rows, const float *sums) = 0;
-  virtual void endPortion() = 0;
+  /// `capacity`; other addresses are left out. Once per store and portion; those without a call
+  /// touch nothing.
+  virtual void contribute(int32_t portion, int32_t store, const genrec_domain *touched,
+                          int64_t capacity, float *const *rows, const float *sums) = 0;
+  virtual void endPortion(int32_t portion) = 0;
 
   /// Adds the sums of all portions at the owners; a portion that did not touch a row adds nothing,
   /// not 0. Collective, a round for each node of the tree that a rank sends, at most.
@@ -111,6 +113,8 @@ public:
   /// Whether all portions of this rank have given to the sum of `number`, which is not added up
   /// yet.
   virtual bool isWhole(int32_t number) const = 0;
+  /// Whether it is added up.
+  virtual bool has(int32_t number) const = 0;
   /// Adds up that one. Collective, as the next one.
   virtual void reduce(Communicator &on, int32_t number) = 0;
   /// Adds up the sums that all portions of this rank have given to. Collective on `on`, one round;

@@ -21,6 +21,7 @@ public:
   void contribute(int32_t number, std::span<const float *const> partial,
                   std::span<const int64_t> floats) override;
   bool isWhole(int32_t number) const override { return isWhole(sums[number]); }
+  bool has(int32_t number) const override { return sums[number].total != nullptr; }
   void reduce(Communicator &on, int32_t number) override { reduce(on, sums[number]); }
   void reduce(Communicator &on) override;
   void collect(int32_t number, std::span<float *const> totals) override;

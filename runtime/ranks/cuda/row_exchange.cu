@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace genrec::rt::cuda {
 
@@ -41,10 +42,10 @@ void RowExchange::begin() {
   for (const Node &node : nodes)
     freeNodes.push_back(node.sums);
   nodes.clear();
-  if (current)
-    freeNodes.push_back(current);
-  current = nullptr;
-  nextPortion = portions.first;
+  for (float *sums : open)
+    if (sums)
+      freeNodes.push_back(sums);
+  open.assign(portions.count, nullptr);
 }
 
 RowExchange::MessageLayout RowExchange::layOutValues(const int64_t *rowCounts) const {
@@ -306,17 +307,16 @@ float *RowExchange::takeNode() {
   return node;
 }
 
-void RowExchange::beginPortion() { current = takeNode(); }
+void RowExchange::beginPortion(int32_t portion) { open[portion - portions.first] = takeNode(); }
 
-void RowExchange::contribute(int32_t store, const genrec_domain *touchedRows, int64_t capacity,
-                             float *const *of, const float *sums) {
-  placeSums(cells, store, touchedRows, capacity, of, values.data(), sums, stores[store].dim,
-            current, queue);
+void RowExchange::contribute(int32_t portion, int32_t store, const genrec_domain *touchedRows,
+                             int64_t capacity, float *const *of, const float *sums) {
+  placeSums(cells, store, touchedRows, capacity, of, values.data(), valueBegins.back(), sums,
+            stores[store].dim, open[portion - portions.first], queue);
 }
 
-void RowExchange::endPortion() {
-  nodes.push_back({{nextPortion++, 0}, current});
-  current = nullptr;
+void RowExchange::endPortion(int32_t portion) {
+  nodes.push_back({{portion, 0}, std::exchange(open[portion - portions.first], nullptr)});
   while (nodes.size() > 1 && areSiblings(nodes[nodes.size() - 2], nodes.back())) {
     Node &left = nodes[nodes.size() - 2];
     mergeSums(cells, left.sums, nodes.back().sums, queue);

@@ -30,10 +30,10 @@ public:
   int64_t *layOutKeys(std::span<const DeviceRowRequest> requests) override;
   void ask(Communicator &on) override;
   void bring(Communicator &on, const FindRows &find) override;
-  void beginPortion() override;
-  void contribute(int32_t store, const genrec_domain *touched, int64_t capacity, float *const *rows,
-                  const float *sums) override;
-  void endPortion() override;
+  void beginPortion(int32_t portion) override;
+  void contribute(int32_t portion, int32_t store, const genrec_domain *touched, int64_t capacity,
+                  float *const *rows, const float *sums) override;
+  void endPortion(int32_t portion) override;
   void collect() override;
   Update getUpdate(int32_t store) const override;
   void describe(int32_t store, genrec_domain *owned) override;
@@ -112,9 +112,8 @@ private:
   DeviceArray<float> sent{"exchange.sent"};
 
   // Sums.
-  std::vector<Node> nodes; ///< of this rank's portions, from left to right
-  float *current = nullptr;
-  int32_t nextPortion = 0;
+  std::vector<Node> nodes;   ///< of this rank's portions, from left to right
+  std::vector<float *> open; ///< by portion of this rank: its sums while it computes, else null
   std::vector<DeviceArray<float>> nodeMemory;
   std::vector<float *> freeNodes;
   std::vector<DeviceArray<float>> received; ///< by number of a node: the messages of all ranks

@@ -100,10 +100,13 @@ __device__ int64_t cellOfValue(const RowCells &cells, int64_t store, int64_t at)
 
 __global__ void __launch_bounds__(kThreads)
     placeKernel(RowCells cells, int64_t store, const genrec_domain *touched, float *const *rows,
-                const float *values, const float *sums, int64_t dim, int shift, float *node) {
+                const float *values, int64_t valueCount, const float *sums, int64_t dim, int shift,
+                float *node) {
   const int64_t lanes = int64_t(1) << shift, lane = threadInGrid() & (lanes - 1);
   const int64_t count = touched->count, rowFloats = cells.rowFloats[store];
   for (int64_t i = threadInGrid() >> shift; i < count; i += threadsInGrid() >> shift) {
+    if (rows[i] < values || rows[i] >= values + valueCount) // of another fetch
+      continue;
     const int64_t at = rows[i] - values, cell = cellOfValue(cells, store, at);
     const int64_t row = (at - cells.values[cell]) / rowFloats;
     float *to = node + cells.begins[cell] + row * dim;
@@ -288,12 +291,12 @@ void giveAddresses(const RowCells &cells, const uint32_t *numbers, int64_t count
 }
 
 void placeSums(const RowCells &cells, int64_t store, const genrec_domain *touched, int64_t capacity,
-               float *const *rows, const float *values, const float *sums, int64_t dim, float *node,
-               cudaStream_t stream) {
+               float *const *rows, const float *values, int64_t valueCount, const float *sums,
+               int64_t dim, float *node, cudaStream_t stream) {
   const int shift = shiftOf(dim);
   if (capacity > 0)
     GENREC_CUDA_LAUNCH(stream, shapeOfRows(capacity, shift), placeKernel, cells, store, touched,
-                       rows, values, sums, dim, shift, node);
+                       rows, values, valueCount, sums, dim, shift, node);
 }
 
 void mergeSums(const RowCells &cells, float *left, const float *right, cudaStream_t stream) {

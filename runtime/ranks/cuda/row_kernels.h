@@ -73,10 +73,11 @@ void giveAddresses(const RowCells &cells, const uint32_t *numbers, int64_t count
                    const uint32_t *cellOf, const uint32_t *positions, float *values, float *zeros,
                    float **rows, cudaStream_t stream);
 
-/// Copies the sums of touched rows of a store, addresses in `values`, to their places in `node`.
+/// Copies the sums of touched rows of a store whose addresses are among the `valueCount` floats of
+/// `values` to their places in `node`.
 void placeSums(const RowCells &cells, int64_t store, const genrec_domain *touched, int64_t capacity,
-               float *const *rows, const float *values, const float *sums, int64_t dim, float *node,
-               cudaStream_t stream);
+               float *const *rows, const float *values, int64_t valueCount, const float *sums,
+               int64_t dim, float *node, cudaStream_t stream);
 
 /// left = left + right, row by row; what only one has is kept as it is.
 void mergeSums(const RowCells &cells, float *left, const float *right, cudaStream_t stream);
