@@ -7,7 +7,7 @@
 // copies from: the step's scalars.
 //
 // Of a portion, the compute stage is captured, in several graphs: what it gives to sums over
-// portions, or takes of them, follows from the data, and is called between two of them.
+// portions, takes of them or looks up follows from the data, and is called between two of them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -25,6 +25,12 @@ void PortionTurns::fail(std::exception_ptr why) {
     error = std::move(why);
 }
 
+/// A portion has ended without a meeting to which others have come, or comes to one without them.
+void PortionTurns::failToMeet() {
+  fail(std::make_exception_ptr(
+      Error("portions of a rank do not come to the same exchanges of their compute stages")));
+}
+
 void PortionTurns::pass(size_t to) {
   turn = to;
   changed.notify_all();
@@ -63,6 +69,8 @@ void PortionTurns::compute(size_t portion) {
   hasEnded = true;
   if (failure)
     fail(failure);
+  if (arrived > 0)
+    failToMeet();
   pass(findStopped(portion));
 }
 
@@ -113,8 +121,7 @@ void PortionTurns::meet(const std::function<void()> &together) {
   std::unique_lock lock(mutex);
   const size_t portion = turn;
   if (hasEnded)
-    fail(std::make_exception_ptr(
-        Error("portions of a rank do not come to the same exchanges of their compute stages")));
+    failToMeet();
   if (error)
     std::rethrow_exception(error);
   if (arrived + 1 < count) {

@@ -48,6 +48,7 @@ private:
   void stop(std::unique_lock<std::mutex> &lock, size_t portion);
   size_t findStopped(size_t behind) const;
   void fail(std::exception_ptr why);
+  void failToMeet();
 
   const std::function<void()> enter;
   std::mutex mutex;

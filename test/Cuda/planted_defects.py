@@ -97,6 +97,10 @@ def graphs(name: str, old: str, new: str = "", nth: int = 1) -> Defect:
     return Defect(name, SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchComputeStagesAsGraphs/0", old, new, nth)
 
 
+def later(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
+    return Defect(name, file, "Seeds/DeviceRanks.LookUpIdsThatTheComputeStageMakes/0", old, new, nth)
+
+
 LET_GO = "release(&shared.keys[keys.stage].empty);"
 SCORES = f"waitForProducts<1>();\n      keepInRegisters(scores);\n      {LET_GO}"
 OUT = "waitForProducts<0>();\n    keepInRegisters(out);\n    release(&shared.values[values.stageBefore()].empty);"
@@ -435,6 +439,18 @@ DEFECTS = [
     early("sums that have travelled are not waited for", "device.follow(DeviceQueue::compute, DeviceQueue::sums);"),
     graphs("a stage gives to sums before it has computed", "device.launch(*piece.graph);\n    if (piece.then)\n      piece.then();",
            "if (piece.then) piece.then(); device.launch(*piece.graph);"),
+    later("rows of another fetch are placed among those of one", EXCHANGED,
+          "if (rows[i] < values || rows[i] >= values + valueCount) // of another fetch\n      continue;", ";"),
+    later("sums of a later fetch are left out", SESSION + "updates.cpp", "from.parts = static_cast<int32_t>(parts);", "from.parts = 1;"),
+    later("rows of the first fetch alone are updated", SESSION + "updates.cpp", "device.sumSegments(&joined, segments, dim, to);",
+          "device.sumSegments(&joined, segments, dim, to); fetches[0]->describe(number, joined.device);"),
+    later("each portion fetches its later rows alone", SESSION + "ranks.cpp", "turns.meet([this] { fetchLate(); });", "fetchLate();"),
+    later("sums of a later fetch begin in no portion", SESSION + "ranks.cpp", "for (Fetch &fetch : begun()) // each takes those of its rows",
+          "for (Fetch &fetch : std::span(fetches.data(), 1))"),
+    later("early gradients are overtaken by a later lookup", SESSION + "ranks.cpp", "const uint64_t step = slots.front()->step;\n  joinAhead();",
+          "const uint64_t step = slots.front()->step; areSumsAhead = false;"),
+    Defect("a later lookup is made while it is captured", SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchStagesThatLookUpAsGraphs/0",
+           "callBetween(request);", "request();"),
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),

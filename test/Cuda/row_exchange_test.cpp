@@ -241,8 +241,9 @@ private:
   }
 
   void contribute(int32_t p, int32_t store, const Lookup &lookup) {
-    const auto count = static_cast<int64_t>(lookup.portion.touched.size());
     std::vector<float *> rows = touchedRows(lookup.portion, lookup.addresses);
+    rows.push_back(tables[store].data()); // which another fetch gave
+    const auto count = static_cast<int64_t>(rows.size());
     std::vector<float> sums = sumsOf(lookup.portion, p, store);
     rows.resize(rows.size() + 3); // there is room for more
     sums.resize(rows.size() * static_cast<size_t>(kDims[store]));
