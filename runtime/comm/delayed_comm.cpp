@@ -2,6 +2,7 @@
 
 #include "genrec_rt/forwarding_comm.h"
 
+#include <cstdlib>
 #include <thread>
 #include <utility>
 
@@ -37,4 +38,9 @@ private:
 std::unique_ptr<Communicator> genrec::rt::delayExchanges(std::unique_ptr<Communicator> comm,
                                                          std::chrono::microseconds latency) {
   return std::make_unique<DelayedComm>(std::move(comm), latency);
+}
+
+std::chrono::microseconds genrec::rt::askedLatency() {
+  const char *latency = std::getenv("GENREC_COMM_LATENCY_US");
+  return std::chrono::microseconds(latency ? std::atoll(latency) : 0);
 }

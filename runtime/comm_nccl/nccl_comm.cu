@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace genrec::rt::cuda {
@@ -110,6 +111,7 @@ protected:
               "cannot receive from rank " + std::to_string(peer));
     }
     check(nccl.groupEnd(), "an exchange failed");
+    std::this_thread::sleep_for(latency);
   }
 
 public:
@@ -193,6 +195,7 @@ private:
   Communicator &host;
   const NcclLibrary &nccl;
   const bool checks;
+  const std::chrono::microseconds latency = askedLatency();
   NcclLibrary::Comm comm = nullptr;
   std::mutex mutex;
   bool isAborted = false;

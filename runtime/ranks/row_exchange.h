@@ -26,10 +26,8 @@
 #include "../comm/bucketed_round.h"
 #include "genrec_rt/comm.h"
 #include "genrec_rt/exchange_counts.h"
-#include "genrec_rt/footprint.h"
 #include "genrec_rt/row_travel.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,27 +35,6 @@
 #include <vector>
 
 namespace genrec::rt {
-
-/// A store: a table, or several that are merged. A key is member << keyBits | id; with one
-/// member, the id itself.
-struct ExchangedStore {
-  int64_t dim = 0;                    ///< elements of a row's value, floats of its gradient
-  std::vector<uint64_t> members = {}; ///< hashTableName (owner.h) of each member's logical name
-  int64_t keyBits = 63;
-  /// By member: whether every rank has all of its rows. Empty: of none.
-  std::vector<char> replicated = {};
-  /// No step inserts or changes rows: nothing of replicas travels.
-  bool isFrozen = false;
-  /// Values are bfloat16, as a store has them (TableStore): they travel as they are.
-  bool isBf16 = false;
-
-  /// Floats that a row's value takes.
-  int64_t valueFloats() const { return storeValueFloats(dim, isBf16); }
-  bool hasReplicas() const { return std::ranges::find(replicated, true) != replicated.end(); }
-  bool hasShards() const {
-    return replicated.empty() || std::ranges::find(replicated, false) != replicated.end();
-  }
-};
 
 /// The keys that one lookup of one portion asks for. `rows[i]` becomes the address of a copy of the
 /// row's value: the same one for equal keys of one step, `valueFloats()` floats, not to be written

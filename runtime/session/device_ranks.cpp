@@ -7,20 +7,17 @@
 #include "step_slot.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace genrec::rt {
-
-static std::vector<DeviceExchangedStore> describeStores(const ExchangedTables &tables) {
-  std::vector<DeviceExchangedStore> stores;
-  for (const ExchangedStore &store : tables.stores)
-    stores.push_back({store.dim, store.members, store.keyBits, store.isBf16});
-  return stores;
-}
 
 DeviceRanks::DeviceRanks(Device &device, Communicator &comm, int32_t portions,
                          const ExchangedTables &tables, const ParameterShards &shards,
                          RowTravel travel, PortionTurns &turns)
     : device(device), comm(comm), tables(tables), shards(shards), portions(portions),
+      nodes(static_cast<int64_t>(
+          getNodes(getPortions(portions, comm.getRank(), comm.getSize())).size())),
       travel(travel), turns(turns), sums(device.makePortionSums(comm, portions)),
       segmentSums(device, "sums of segments"), sharedRows(device, "shared parameters"),
       updates(device, tables) {}
@@ -39,12 +36,19 @@ void DeviceRanks::begin(std::span<StepSlot *const> ofPortions) {
 
 DeviceRanks::Fetch &DeviceRanks::beginFetch() {
   if (fetchCount == fetches.size())
-    fetches.push_back(
-        {device.makeRowExchange(comm, describeStores(tables), portions, travel), {}, {}});
+    fetches.push_back({device.makeRowExchange(comm, tables.stores, portions, travel), {}, {}});
   Fetch &fetch = fetches[fetchCount++];
   fetch.rows->begin();
   fetch.lookups.clear();
   return fetch;
+}
+
+void DeviceRanks::adoptReplicas() {
+  std::vector<std::vector<char>> ofStores;
+  for (const ExchangedStore &store : tables.stores)
+    ofStores.push_back(store.replicated);
+  for (Fetch &fetch : fetches)
+    fetch.rows->setReplicated(ofStores);
 }
 
 void DeviceRanks::request(const StepSlot &slot, int32_t table, const DeviceIds &ids, float **to,
@@ -82,7 +86,7 @@ void DeviceRanks::ask(Fetch &fetch, Communicator &on) {
     device.writeKeys(lookup.ids, 0, keys, lookup.beyond);
     keys += lookup.ids.count;
   }
-  fetch.rows->ask(on);
+  fetch.rows->ask(on, slots.front()->hasUpdate());
 }
 
 void DeviceRanks::bring(Fetch &fetch, Communicator &on) {
@@ -200,14 +204,30 @@ void DeviceRanks::describeCollected(int32_t table, genrec_domain *owned) {
                                         owned->device);
 }
 
+/// Of rows that a domain has collected, which ones this rank owns: those of replicas count there.
+/// Null: all of them.
+const float *DeviceRanks::ownedRows(ptrdiff_t domain) const {
+  const int32_t table =
+      domain < 0 ? -1 : slots.front()->state().model.domains[domain].collected - 1;
+  return table < 0 ? nullptr : updates.isOwned(tables.storeOf[table]);
+}
+
 void DeviceRanks::sumExactly(std::span<const genrec_domain *const> owned,
                              const int32_t *ofParameters, std::span<const float *const> values,
                              std::span<float *const> totals) {
-  std::vector<char> travels; // unless ranks share their updates, parameters are on every rank
-  for (size_t i = 0; i < owned.size(); ++i)
-    travels.push_back(!ofParameters[i] || shards.areShared());
+  const DeviceStep &step = *slots.front()->onDevice;
+  std::vector<DevicePortionSums::ExactValues> exact;
+  for (size_t i = 0; i < owned.size(); ++i) {
+    DevicePortionSums::ExactValues &of = exact.emplace_back();
+    of.rows = owned[i];
+    of.values = values[i];
+    of.sum = totals[i];
+    // Unless ranks share their updates, parameters are on every rank.
+    of.travels = !ofParameters[i] || shards.areShared();
+    of.counts = ownedRows(step.indexOf(owned[i]));
+  }
   comm.setPurpose({"the norm", slots.front()->step});
-  sums->sumExactly(owned, travels, values, totals);
+  sums->sumExactly(exact);
 }
 
 void DeviceRanks::shareParameters() {
@@ -251,6 +271,22 @@ void DeviceRanks::shareParameters() {
         from += floats;
       });
   }
+}
+
+RowExchange::Use DeviceRanks::getUse(int32_t store) const {
+  RowExchange::Use use;
+  use.asked.resize(tables.stores[store].members.size());
+  for (const Fetch &fetch : std::span(fetches).first(fetchCount)) {
+    const std::vector<int64_t> asked = fetch.rows->countAsked(store);
+    std::ranges::transform(use.asked, asked, use.asked.begin(), std::plus());
+  }
+  use.sums = nodes * std::reduce(use.asked.begin(), use.asked.end());
+  return use;
+}
+
+void DeviceRanks::end() {
+  for (Fetch &fetch : begun())
+    fetch.rows->end();
 }
 
 ExchangeCounts DeviceRanks::getTraffic() const {

@@ -14,9 +14,11 @@
 #ifndef GENREC_RT_SESSION_DEVICE_RANKS_H
 #define GENREC_RT_SESSION_DEVICE_RANKS_H
 
+#include "../ranks/row_exchange.h"
 #include "device_memory.h"
 #include "device_updates.h"
 #include "genrec_rt/device_exchange.h"
+#include "genrec_rt/portions.h"
 #include "parameter_shards.h"
 
 #include <memory>
@@ -35,6 +37,8 @@ public:
               const ParameterShards &shards, RowTravel travel, PortionTurns &turns);
 
   void begin(std::span<StepSlot *const> slots);
+  /// All ranks at the same time, between two steps: what the tables say of replicas has changed.
+  void adoptReplicas();
   /// Notes a lookup of the dispatch stage; one of the compute stage is done at once, and
   /// collective. `beyond` is for ids beyond their table, or null.
   void request(const StepSlot &slot, int32_t table, const DeviceIds &ids, float **rows,
@@ -72,6 +76,14 @@ public:
   /// share that.
   void shareParameters();
 
+  /// What this rank had of a store's tables in the step that has ended: sums of all that it asked
+  /// for, as devices send them.
+  RowExchange::Use getUse(int32_t store) const;
+  /// Of lookups, in that step.
+  int64_t countFetches() const { return static_cast<int64_t>(fetchCount); }
+  /// The device has ended the step.
+  void end();
+  /// Of steps that have ended.
   ExchangeCounts getTraffic() const;
 
 private:
@@ -95,12 +107,14 @@ private:
   void bring(Fetch &fetch, Communicator &on);
   std::span<Fetch> begun() { return {fetches.data(), fetchCount}; }
   void joinAhead();
+  const float *ownedRows(ptrdiff_t domain) const;
 
   Device &device;
   Communicator &comm;
   const ExchangedTables &tables;
   const ParameterShards &shards;
   const int32_t portions;
+  const int64_t nodes; ///< of the tree of portions, whose sums this rank sends
   const RowTravel travel;
   PortionTurns &turns;
   std::vector<Fetch> fetches; ///< those that a step had so far, at most

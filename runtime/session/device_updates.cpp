@@ -5,6 +5,8 @@
 #include "genrec_rt/device.h"
 #include "ranks.h"
 
+#include <algorithm>
+
 namespace genrec::rt {
 
 DeviceUpdates::DeviceUpdates(Device &device, const ExchangedTables &tables)
@@ -19,6 +21,7 @@ void DeviceUpdates::join() {
     given.clear();
     for (const DeviceRowExchange *fetch : fetches)
       given.push_back(fetch->getUpdate(store));
+    stores[store].isOwned = given[0].isOwned;
     if (given.size() > 1)
       joinStore(store, given);
     else
@@ -41,7 +44,7 @@ void DeviceUpdates::joinStore(int32_t number, const std::vector<DeviceRowExchang
   std::vector<genrec_domain> domains(parts + 1);
   std::vector<const genrec_domain *> ofParts;
   std::vector<float *const *> handles;
-  std::vector<const float *> sums;
+  std::vector<const float *> sums, owned;
   for (size_t part = 0; part < parts; ++part) {
     genrec_domain &domain = domains[part + 1];
     domain.capacity = given[part].most;
@@ -51,25 +54,35 @@ void DeviceUpdates::joinStore(int32_t number, const std::vector<DeviceRowExchang
     ofParts.push_back(&domain);
     handles.push_back(given[part].rows);
     sums.push_back(given[part].sums);
+    owned.push_back(given[part].isOwned);
   }
   genrec_domain &joined = domains.front();
   joined.device = descriptors;
-  const std::vector<int64_t> strides(parts, dim);
+  std::vector<int64_t> strides(parts, 1);
   const std::vector<const int64_t *> parents(parts);
   DeviceGradients from;
   from.table = tables.tableOf[number];
   from.parts = static_cast<int32_t>(parts);
   from.domains = ofParts.data();
   from.handles = handles.data();
-  from.gradients = sums.data();
+  from.gradients = owned.data();
   from.strides = strides.data();
   from.parents = parents.data();
-  from.dim = dim;
+  from.dim = 1;
   from.all = true; // a row whose sum is 0 is updated
   auto *rows = reinterpret_cast<float **>(store.addresses.ensure(joined.capacity * 8 + 8));
   void *segments =
       store.segments.ensure(joined.capacity * GENREC_SEGMENT_BYTES_PER_ROW + GENREC_SEGMENT_BYTES);
   auto *to = reinterpret_cast<float *>(store.sums.ensure(joined.capacity * dim * 4 + 4));
+  if (store.isOwned) { // of each row, by how many fetches
+    auto *by = reinterpret_cast<float *>(store.owned.ensure(joined.capacity * 4 + 4));
+    device.uniqueRows(from, &joined, rows, segments);
+    device.sumSegments(&joined, segments, 1, by);
+    store.isOwned = by;
+  }
+  std::ranges::fill(strides, dim);
+  from.gradients = sums.data();
+  from.dim = dim;
   device.uniqueRows(from, &joined, rows, segments);
   device.sumSegments(&joined, segments, dim, to);
   store.rows = {rows, to, dim, nullptr, segments};

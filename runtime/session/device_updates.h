@@ -33,6 +33,8 @@ public:
   const genrec_collected_rows &of(int32_t store) const { return stores[store].rows; }
   /// Rows of a store, at most.
   int64_t most(int32_t store) const { return stores[store].most; }
+  /// Of these, which ones this rank owns, 1 or 0; null: all of them.
+  const float *isOwned(int32_t store) const { return stores[store].isOwned; }
   /// `owned`, of the device, has the rows of a store.
   void describe(int32_t store, genrec_domain *owned) const;
 
@@ -40,12 +42,14 @@ private:
   struct Store {
     explicit Store(Device &device)
         : domains(device, "updates.domains"), addresses(device, "updates.rows"),
-          segments(device, "updates.segments"), sums(device, "updates.sums") {}
+          segments(device, "updates.segments"), sums(device, "updates.sums"),
+          owned(device, "updates.owned") {}
 
     genrec_collected_rows rows{};
     int64_t most = 0;
+    const float *isOwned = nullptr;
     DeviceMemory domains; ///< of the joined rows, then of each fetch
-    DeviceMemory addresses, segments, sums;
+    DeviceMemory addresses, segments, sums, owned;
   };
 
   void joinStore(int32_t store, const std::vector<DeviceRowExchange::Update> &given);

@@ -4,47 +4,17 @@
 
 #include "../core/machine_memory.h"
 #include "../core/threads.h"
+#include "exchange_probe.h"
 #include "genrec_rt/owner.h"
 
-#include <chrono>
 #include <cstring>
 
 namespace genrec::rt {
 
 namespace {
 
-/// Bytes that come to a rank in a round that tells the bandwidth.
-constexpr int64_t kProbeBytes = 256 << 10;
-constexpr int kSmallRounds = 9, kLargeRounds = 3;
 /// Rows that travel at a time.
 constexpr int64_t kBlockRows = 4096;
-
-/// Bytes to each other rank in a round that brings kProbeBytes.
-int64_t probeBytes(const Communicator &comm) {
-  return std::max<int64_t>(kProbeBytes / (comm.getSize() - 1), 64);
-}
-
-/// What a round with so many bytes to each other rank takes: the median of some.
-double timeRound(Communicator &comm, int64_t bytes, int rounds) {
-  int32_t ranks = comm.getSize();
-  std::vector<char> out(bytes), in(ranks * bytes);
-  std::vector<SendPart> send(ranks, {out.data(), bytes});
-  std::vector<ReceivePart> receive(ranks);
-  for (int32_t from = 0; from < ranks; ++from)
-    receive[from] = {in.data() + from * bytes, bytes};
-  send[comm.getRank()] = {};
-  receive[comm.getRank()] = {};
-  std::vector<double> seconds;
-  comm.barrier(); // or the first round waits for the slowest rank
-  for (int round = 0; round < rounds; ++round) {
-    auto begin = std::chrono::steady_clock::now();
-    comm.exchange(send, receive);
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  std::nth_element(seconds.begin(), seconds.begin() + rounds / 2, seconds.end());
-  return seconds[rounds / 2];
-}
 
 /// Gives every rank the rows that the others have.
 void gatherRows(Communicator &comm, TableView table) {
@@ -124,8 +94,9 @@ void PlacementChooser::look(const RankStep &step) {
   comm.allGather(ofTables.data(), allTables.data(),
                  static_cast<int64_t>(tableCount * sizeof(TableFigures)));
   const std::vector<PlacedTable> placed = placeTables(allTables, all);
-  told.machine = describeMachine(all);
-  told.rounds = countRounds(all.front().fetches);
+  told.machine = describeMachine(all, placed);
+  told.rounds =
+      step.onDevice() ? countRoundsOfDevices(*step.onDevice()) : countRounds(all.front().fetches);
   const Placement chosen = choosePlacement(placed, told.rounds, told.machine);
   ++told.looks;
   told.seconds = chosen.seconds;
@@ -141,24 +112,36 @@ void PlacementChooser::look(const RankStep &step) {
 
 PlacementChooser::Figures PlacementChooser::measure(const RankStep &step) const {
   Figures own{};
-  const Cores cores = ownCores();
-  static_assert(sizeof own.machine == sizeof cores.machine);
-  std::memcpy(own.machine, cores.machine, sizeof own.machine);
-  own.memoryBytes = static_cast<double>(machineMemory());
-  own.roundSeconds = timeRound(comm, 64, kSmallRounds);
-  own.largeRoundSeconds = timeRound(comm, probeBytes(comm), kLargeRounds);
+  Device *device = state.device();
+  if (device) { // which no other rank has
+    std::strncpy(own.machine, device->info().uuid.c_str(), sizeof own.machine);
+    const DeviceSpace space = device->space();
+    own.memoryBytes = static_cast<double>(space.total);
+    own.freeBytes = static_cast<double>(space.free);
+    own.copiedBytesPerSecond = measureCopyRate(*device);
+  } else {
+    const Cores cores = ownCores();
+    static_assert(sizeof own.machine == sizeof cores.machine);
+    std::memcpy(own.machine, cores.machine, sizeof own.machine);
+    own.memoryBytes = own.freeBytes = static_cast<double>(machineMemory());
+  }
+  const RoundTimes times = timeRounds(comm, device);
+  own.roundSeconds = times.small;
+  own.largeRoundSeconds = times.large;
   const ExchangeCounts traffic = state.ranks->getTraffic();
   own.rowBytes = static_cast<double>(traffic.rowBytes);
   own.earlyRowBytes = static_cast<double>(traffic.earlyRowBytes);
-  own.fetches = step.rows().getFetches();
+  own.fetches = step.rows().getFetches(); // of the host
   return own;
 }
 
 std::vector<PlacementChooser::TableFigures> PlacementChooser::count(const RankStep &step) const {
   const ExchangedTables &tables = state.ranks->exchangedTables();
   std::vector<RowExchange::Use> uses;
-  for (size_t store = 0; store < tables.stores.size(); ++store)
-    uses.push_back(step.rows().getUse(static_cast<int32_t>(store)));
+  for (size_t i = 0; i < tables.stores.size(); ++i) {
+    const auto store = static_cast<int32_t>(i);
+    uses.push_back(step.onDevice() ? step.onDevice()->getUse(store) : step.rows().getUse(store));
+  }
   std::vector<TableFigures> figures;
   for (int32_t i = 0; i < state.model.table_count; ++i) {
     const RowExchange::Use &use = uses[tables.storeOf[i]];
@@ -173,7 +156,9 @@ std::vector<PlacementChooser::TableFigures> PlacementChooser::count(const RankSt
 /// What the cost model asks of every table: `all` has the figures of all, rank by rank.
 std::vector<PlacedTable> PlacementChooser::placeTables(std::span<const TableFigures> all,
                                                        std::span<const Figures> ranks) {
-  constexpr double kKey = 8, kMask = 4, kFloat = 4;
+  constexpr double kKey = 8, kFloat = 4;
+  // What says which sums a row has: devices send a byte with each, and all keys before the step.
+  const double mask = state.device() ? 1 : 4, replicaKey = state.device() && hidesKeys ? 0 : kKey;
   const auto rankCount = static_cast<double>(ranks.size());
   double rowBytes = 0, earlyBytes = 0;
   for (const Figures &rank : ranks) {
@@ -201,9 +186,12 @@ std::vector<PlacedTable> PlacementChooser::placeTables(std::span<const TableFigu
     const double rowSize = kFloat * static_cast<double>(config.valueFloats()),
                  sumBytes = kFloat * static_cast<double>(desc.dim) * sums;
     const double before = asked * ((hidesKeys ? 0 : kKey) + rowSize * late);
-    table.shardedBytes = (rankCount - 1) / rankCount * (before + asked * kMask + sumBytes);
+    const double masks = mask * (state.device() ? sums : asked);
+    table.shardedBytes = (rankCount - 1) / rankCount * (before + masks + sumBytes);
     if (table.learns)
-      table.replicatedBytes = (rankCount - 1) * (asked * (kKey + kMask) + sumBytes);
+      table.replicatedBytes = (rankCount - 1) * (asked * replicaKey + masks + sumBytes);
+    if (state.device())
+      table.rowSeconds = secondsOfRow(config, ranks);
     const int64_t later = rows * (table.learns ? 2 : 1); // at the next look, at most
     table.residentBytes = static_cast<double>(
         storeValueBytes(later, config.stateOffset(), config.stateFloats()) + storeKeyBytes(later));
@@ -214,10 +202,11 @@ std::vector<PlacedTable> PlacementChooser::placeTables(std::span<const TableFigu
   return placed;
 }
 
-PlacementMachine PlacementChooser::describeMachine(std::span<const Figures> ranks) const {
+PlacementMachine PlacementChooser::describeMachine(std::span<const Figures> ranks,
+                                                   std::span<const PlacedTable> placed) const {
   PlacementMachine machine;
   machine.ranks = static_cast<int64_t>(ranks.size());
-  double memory = ranks.front().memoryBytes, large = 0;
+  double memory = ranks.front().memoryBytes, free = ranks.front().freeBytes, large = 0;
   for (const Figures &rank : ranks) { // the slowest rank, the one with the least memory
     machine.roundSeconds = std::max(machine.roundSeconds, rank.roundSeconds);
     large = std::max(large, rank.largeRoundSeconds);
@@ -225,12 +214,15 @@ PlacementMachine PlacementChooser::describeMachine(std::span<const Figures> rank
       return std::strncmp(other.machine, rank.machine, sizeof rank.machine) == 0;
     });
     memory = std::min(memory, rank.memoryBytes / static_cast<double>(sharing));
+    free = std::min(free, rank.freeBytes);
   }
+  for (const PlacedTable &table : placed) // replicas that are there take none of what is free
+    free += table.isReplicated ? table.residentBytes : 0;
   constexpr double kLeastSeconds = 1e-6;
   machine.bytesPerSecond = static_cast<double>(probeBytes(comm) * (machine.ranks - 1)) /
                            std::max(large - machine.roundSeconds, kLeastSeconds);
   machine.replicaBytes =
-      replicaBytes > 0 ? static_cast<double>(replicaBytes) : kReplicaShare * memory;
+      std::min(free, replicaBytes > 0 ? static_cast<double>(replicaBytes) : kReplicaShare * memory);
   return machine;
 }
 
@@ -241,6 +233,26 @@ PlacementRounds PlacementChooser::countRounds(const RowExchange::Fetches &fetche
     rounds.replicated -= fetches.ridden > 0;
   }
   return rounds;
+}
+
+/// On a device: its value, states and sum are read and written, at the rate of the slowest.
+double PlacementChooser::secondsOfRow(const StoreConfig &config, std::span<const Figures> ranks) {
+  const double bytes = 2.0 * sizeof(float) * static_cast<double>(config.usedFloats() + config.dim);
+  double seconds = 0;
+  for (const Figures &rank : ranks)
+    seconds = std::max(seconds, bytes / rank.copiedBytesPerSecond);
+  return seconds;
+}
+
+/// Counts and keys, which may be hidden, and values; counts and keys of replicas that learn.
+PlacementRounds PlacementChooser::countRoundsOfDevices(const DeviceRanks &step) const {
+  bool anyLearns = false;
+  for (int32_t i = 0; i < state.model.table_count; ++i)
+    anyLearns |= learns(state.model.tables[i]);
+  constexpr int64_t kOfKeys = 2;
+  const int64_t fetches = step.countFetches(), hidden = hidesKeys ? kOfKeys : 0;
+  return {.sharded = (kOfKeys + 1) * fetches - hidden,
+          .replicated = anyLearns ? kOfKeys * fetches - hidden : 0};
 }
 
 /// Moves rows to where the last look wants them.

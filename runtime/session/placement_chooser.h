@@ -44,10 +44,12 @@ public:
 private:
   /// What a rank has to say at a look.
   struct Figures {
-    char machine[40];         ///< as Cores::machine
-    double memoryBytes;       ///< of the machine
-    double roundSeconds;      ///< of messages without bytes worth mentioning
-    double largeRoundSeconds; ///< of kProbeBytes
+    char machine[40];            ///< whose memory it is: Cores::machine, or a device
+    double memoryBytes;          ///< of it
+    double freeBytes;            ///< of a device; else all
+    double copiedBytesPerSecond; ///< within a device's memory
+    double roundSeconds;         ///< of messages without bytes worth mentioning
+    double largeRoundSeconds;    ///< of kProbeBytes
     double rowBytes, earlyRowBytes;
     RowExchange::Fetches fetches;
   };
@@ -63,8 +65,11 @@ private:
   std::vector<TableFigures> count(const RankStep &step) const;
   std::vector<PlacedTable> placeTables(std::span<const TableFigures> all,
                                        std::span<const Figures> ranks);
-  PlacementMachine describeMachine(std::span<const Figures> ranks) const;
+  PlacementMachine describeMachine(std::span<const Figures> ranks,
+                                   std::span<const PlacedTable> placed) const;
+  static double secondsOfRow(const StoreConfig &config, std::span<const Figures> ranks);
   PlacementRounds countRounds(const RowExchange::Fetches &fetches) const;
+  PlacementRounds countRoundsOfDevices(const DeviceRanks &step) const;
   TableView view(int32_t table) const;
   bool move(uint64_t step);
 

@@ -162,6 +162,8 @@ void RankStep::adoptReplicas() {
   for (const ExchangedStore &store : tables.stores)
     ofStores.push_back(store.replicated);
   exchange.setReplicated(ofStores);
+  if (deviceStep)
+    deviceStep->adoptReplicas();
 }
 
 //===----------------------------------------------------------------------===//
@@ -250,6 +252,7 @@ void RankStep::collect(int32_t number, std::span<float *const> totals) {
 }
 
 void RankStep::report(const OwnReport &own) {
+  deviceStep->end();
   comm.setPurpose({"the report", slots.front()->step});
   sums.report(slots, own);
   reportRound.exchange(comm, sums);

@@ -53,15 +53,6 @@ genrec_runtime::~genrec_runtime() = default;
 void genrec_runtime::makeDevice(const SessionOptions &options) {
   if (!onDevice)
     return;
-  const bool isAlone = options.portions <= 1 && (!options.comm || options.comm->getSize() == 1);
-  auto refuse = [&](bool asked, const char *what) {
-    if (asked && !isAlone)
-      throw Error(std::string(what) + " beside portions or ranks, which model '" + model.name +
-                      "', compiled for CUDA, cannot do yet",
-                  "leave that out, or compile the model with --target=cpu");
-  };
-  refuse(!options.replicate.empty(), "tables are to be replicated");
-  refuse(!options.rowTravel.requestersDeduplicate, "equal ids are to travel one by one");
   explainNonFinite = false; // a step does not run a second time there
   onDevice->setCaptures(options.captureSteps);
   for (auto &scratch : deviceScratch)

@@ -122,7 +122,7 @@ struct genrec_runtime {
   genrec::rt::GrowBuffer<char> blockMemory; ///< of calls that run block by block
 
 private:
-  /// Throws Error where a model for a device is asked for what it cannot do yet.
+  /// Of a model for a device: how it runs there.
   void makeDevice(const genrec::rt::SessionOptions &options);
   void makeTables(const genrec::rt::SessionOptions &options);
   /// The store of table `first` and of those that share it.

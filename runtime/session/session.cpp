@@ -50,9 +50,7 @@ void Session::Impl::choosePlacement(const SessionOptions &options) {
   whySharded = options.replicate.empty() ? "--replicate none" : "--replicate does not name it";
   if (!options.choosesReplicas || !state.ranks || state.ranks->comm().getSize() == 1)
     return;
-  if (state.onDevice)
-    whySharded = "ranks with devices keep no replicas yet";
-  else if (!options.rowTravel.keepsBits())
+  if (!options.rowTravel.keepsBits())
     whySharded =
         "rows travel rounded or are not deduplicated, so that results depend on where they "
         "are: a run does not choose that";

@@ -298,7 +298,10 @@ int64_t Session::Impl::runAhead(Mode mode, Pipeline &pipeline, const genrec_prog
 
 int64_t Session::Impl::runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
   DeviceAhead ahead(*state.ranks, pipeline, *state.device());
+  bool isAlone = false; // rows may move after the step that runs
   DuringSteps during(state.whileDeviceWorks, [&] {
+    if (isAlone)
+      return;
     ahead.start();
     ++dispatchedAhead;
   });
@@ -311,6 +314,7 @@ int64_t Session::Impl::runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnS
         return count - 1;
       }
       beginOutputs();
+      isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
       onRanks([&] {
         exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
         runAfterDispatch(next.slots, next.step);
@@ -321,6 +325,8 @@ int64_t Session::Impl::runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnS
         roundsAhead += ahead.rounds();
         return count;
       }
+      if (isAlone)
+        ahead.start();
       pipeline.release();
     }
   } catch (const std::exception &error) { // of NCCL, what either communicator has under way ends

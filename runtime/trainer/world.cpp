@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include "../core/launcher.h"
+#include "genrec_rt/forwarding_comm.h"
 #include "genrec_rt/portions.h"
 
 #include <algorithm>
@@ -32,8 +33,8 @@ void World::connect(const std::string &wanted, int32_t portions) {
     number = endings->getRank();
     count = endings->getSize();
     steps = endings->duplicate();
-    if (const char *latency = std::getenv("GENREC_COMM_LATENCY_US"))
-      steps = delayExchanges(std::move(steps), std::chrono::microseconds(std::atoll(latency)));
+    if (askedLatency().count() > 0)
+      steps = delayExchanges(std::move(steps), askedLatency());
   }
   if (portions > 0)
     (void)getPortions(portions, number, count); // throws where a rank would have none

@@ -8,6 +8,7 @@
 
 #include "rank_model.h"
 
+#include "genrec_rt/placement.h"
 #include "simt.h"
 
 #include <gmock/gmock.h>
@@ -30,6 +31,7 @@ struct Result {
   int64_t ahead = 0;    ///< steps that were dispatched beside another
   int64_t launches = 0; ///< of captured compute stages, on the last rank to end
   std::vector<std::string> refusals;
+  PlacementReport placement;
   bool operator==(const Result &other) const {
     return losses == other.losses && weight == other.weight && rows == other.rows;
   }
@@ -41,6 +43,8 @@ struct How {
   bool captures = true;
   int64_t cached = 0;        ///< above 0: rows are in the host's memory, and so many on each device
   bool looksUpLater = false; ///< the compute stage looks up ids that it makes
+  bool isReplicated = false; ///< every rank has all rows
+  bool chooses = false;      ///< ranks choose that
 };
 
 /// Rows [n p / S, n (p + 1) / S) of a batch.
@@ -94,6 +98,9 @@ protected:
       options.captureSteps = how.captures;
       if (how.cached > 0)
         options.hostTables = {{"t", how.cached}};
+      if (how.isReplicated)
+        options.replicate = {"t"};
+      options.choosesReplicas = how.chooses;
       Session session(rankModel(how.looksUpLater), options);
       std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
       std::vector<double> losses;
@@ -124,12 +131,16 @@ protected:
       const std::vector<int64_t> ids = table.ids(0, table.size());
       std::vector<float> values(ids.size() * kDim);
       table.rows(0, table.size()).read(0, kDim, values.data());
-      for (size_t i = 0; i < ids.size(); ++i)
-        EXPECT_TRUE(result.rows
-                        .emplace(ids[i], std::vector<float>(values.begin() + i * kDim,
-                                                            values.begin() + (i + 1) * kDim))
-                        .second)
-            << "id " << ids[i] << " has two owners";
+      result.placement = session.placement();
+      const bool isShared = ranks > 1 && !session.commOfRows(0);
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const std::vector<float> row(values.begin() + i * kDim, values.begin() + (i + 1) * kDim);
+        const auto [at, isNew] = result.rows.emplace(ids[i], row);
+        EXPECT_TRUE(isNew || isShared) << "id " << ids[i] << " has two owners";
+        EXPECT_EQ(at->second, row) << "id " << ids[i] << " differs from rank to rank";
+      }
+      if (isShared)
+        EXPECT_EQ(result.rows.size(), ids.size());
     });
     return result;
   }
@@ -254,6 +265,46 @@ TEST_P(DeviceRanks, LookUpLaterInHostMemory) {
   const std::vector<Samples> batches = draw(3, 60);
   EXPECT_EQ(train(2, {.cached = 1, .looksUpLater = true}, batches),
             train(1, {.looksUpLater = true}, batches));
+}
+
+/// Keys and sums of replicas go to all ranks, the keys beside the step before.
+TEST_P(DeviceRanks, MayKeepReplicas) {
+  const std::vector<Samples> batches = draw(4, 16);
+  const Result alone = train(1, {}, batches);
+  EXPECT_EQ(train(1, {.isReplicated = true}, batches), alone);
+  for (const int32_t ranks : {2, 3}) {
+    const Result several = train(ranks, {.overlap = Overlap::keys, .isReplicated = true}, batches);
+    EXPECT_EQ(several, alone) << ranks << " ranks";
+    EXPECT_GT(several.ahead, 0);
+    EXPECT_TRUE(several.placement.tables[0].isReplicated);
+  }
+}
+
+TEST_P(DeviceRanks, MayKeepReplicasInHostMemory) {
+  const std::vector<Samples> batches = draw(3, 300, 5000);
+  EXPECT_EQ(train(2, {.overlap = Overlap::keys, .cached = 1, .isReplicated = true}, batches),
+            train(1, {}, batches));
+}
+
+/// Where rounds are dear, the only table is replicated after the first look.
+TEST_P(DeviceRanks, ChooseReplicas) {
+  constexpr uint64_t kFirstLook = 64;
+  std::vector<Samples> batches;
+  for (uint64_t step = 1; step <= kFirstLook + 2; ++step)
+    batches.push_back(drawSamples(step, 4, 12));
+  const Result alone = train(1, {}, batches);
+  setenv("GENREC_COMM_LATENCY_US", "3000", 1);
+  const Result several = train(2, {.overlap = Overlap::keys, .chooses = true}, batches);
+  unsetenv("GENREC_COMM_LATENCY_US");
+  EXPECT_EQ(several, alone);
+  EXPECT_EQ(several.placement.looks, 1);
+  ASSERT_EQ(several.placement.moves.size(), 1U);
+  EXPECT_EQ(several.placement.moves[0].step, kFirstLook);
+  EXPECT_THAT(several.placement.tables[0].why,
+              testing::HasSubstr("0 rounds of keys and values instead of 1"));
+  EXPECT_GT(several.placement.machine.roundSeconds, 3e-3);
+  EXPECT_GT(several.placement.tables[0].needs.asked, 0);
+  EXPECT_EQ(several.ahead, static_cast<int64_t>(batches.size())); // but for one, and the end
 }
 
 /// What was dispatched of the next step changes nothing.

@@ -1,7 +1,7 @@
 //===- row_exchange_test.cpp - Rows and sums of portions, beside the CPU's ===//
 //
-// Random steps on threads with an emulated device each: what ranks are given, and what owners
-// update, has the bits of ranks/row_exchange.h on the same ranks.
+// Random steps on threads with an emulated device each: what ranks are given, what they update and
+// what they count is what ranks/row_exchange.h says on the same ranks, bit by bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,7 @@
 #include <bit>
 #include <map>
 #include <random>
+#include <tuple>
 
 namespace genrec::rt::cuda::test {
 namespace {
@@ -36,6 +37,25 @@ std::vector<uint64_t> membersOf(int32_t store) {
   return store == 1 ? std::vector<uint64_t>{11, 22, 33} : std::vector<uint64_t>{44u + store};
 }
 
+/// How rows travel, and which ones every rank has.
+struct Way {
+  RowTravel travel = {};
+  std::vector<std::vector<char>> replicated = std::vector<std::vector<char>>(kStores);
+  bool collects = true; ///< sums; or the step ends without
+  int32_t frozen = -1;  ///< the store that no step changes
+};
+std::vector<ExchangedStore> storesOf(const Way &way) {
+  std::vector<ExchangedStore> stores;
+  for (int32_t store = 0; store < kStores; ++store)
+    stores.push_back({.dim = kDims[store],
+                      .members = membersOf(store),
+                      .keyBits = store == 1 ? kKeyBits : 63,
+                      .replicated = way.replicated[store],
+                      .isFrozen = store == way.frozen,
+                      .isBf16 = isBf16(store)});
+  return stores;
+}
+
 /// Element `c` of the row of a key, and of the sum that a portion has of it.
 float valueOf(int32_t store, int64_t key, int64_t c) {
   return static_cast<float>(store * 100000 + key * 10 + c);
@@ -46,25 +66,44 @@ float sumOf(int32_t portion, int64_t key, int64_t c) {
   return std::sin(static_cast<float>(portion * 7919 + key * 31 + c)) * 3;
 }
 
-/// What a portion looks up in a store, and the distinct keys of it that it touches.
+/// What a portion looks up in a store, and the entries whose rows it touches, each row once.
 struct Portion {
-  std::vector<int64_t> keys, touched;
+  std::vector<int64_t> keys;
+  std::vector<size_t> touched;
 };
-Portion drawPortion(uint64_t seed, int32_t portion, int32_t store) {
+Portion drawPortion(uint64_t seed, int32_t portion, int32_t store, const Way &way) {
   std::mt19937_64 random(seed * 1000003 + portion * 101 + store);
   Portion made;
   const int64_t limit = store == 1 ? kKeys : 60;
   for (int64_t left = static_cast<int64_t>(random() % 40); left > 0; --left) {
     const int64_t key = random() % 5 == 0 ? -1 : static_cast<int64_t>(random() % limit);
     made.keys.push_back(key);
-    if (key >= 0 && random() % 4 && std::ranges::find(made.touched, key) == made.touched.end())
-      made.touched.push_back(key);
+    const bool isFirst = std::ranges::find(made.keys, key) == std::prev(made.keys.end());
+    const bool isRow = key >= 0 && (isFirst || !way.travel.requestersDeduplicate);
+    if (isRow && random() % 4 && store != way.frozen)
+      made.touched.push_back(made.keys.size() - 1);
   }
   return made;
 }
 
-/// By store: the bits of sums, by key.
-using Updates = std::vector<std::map<int64_t, std::vector<uint32_t>>>;
+/// The bits of a sum, and whether the rank owns its row.
+using Updated = std::pair<std::vector<uint32_t>, bool>;
+/// What a rank updates, by store and key; and what it has counted.
+struct Result {
+  std::vector<std::map<int64_t, Updated>> updates =
+      std::vector<std::map<int64_t, Updated>>(kStores);
+  ExchangeCounts counts;
+};
+/// Those of the host. Of sums, devices send all that was asked for.
+const std::pair<const char *, int64_t ExchangeCounts::*> kCounts[] = {
+    {"looked up", &ExchangeCounts::lookedUp},   {"asked", &ExchangeCounts::asked},
+    {"served", &ExchangeCounts::served},        {"found", &ExchangeCounts::found},
+    {"bytes of ids", &ExchangeCounts::idBytes}, {"bytes of rows", &ExchangeCounts::rowBytes}};
+void expectEqual(const Result &actual, const Result &expected) {
+  EXPECT_EQ(actual.updates, expected.updates);
+  for (const auto &[name, count] : kCounts)
+    EXPECT_EQ(actual.counts.*count, expected.counts.*count) << name;
+}
 std::vector<uint32_t> bitsOf(const float *sums, int64_t count) {
   std::vector<uint32_t> bits;
   std::transform(sums, sums + count, std::back_inserter(bits),
@@ -83,30 +122,29 @@ std::vector<std::vector<float>> makeTables() {
 
 std::vector<float> sumsOf(const Portion &portion, int32_t number, int32_t store) {
   std::vector<float> sums;
-  for (int64_t key : portion.touched)
+  for (size_t entry : portion.touched)
     for (int64_t c = 0; c < kDims[store]; ++c)
-      sums.push_back(sumOf(number, key, c));
+      sums.push_back(sumOf(number, portion.keys[entry], c + static_cast<int64_t>(entry) * 100));
   return sums;
 }
 
-/// Rows of touched keys, given those of all entries.
+/// Touched rows, given those of all entries.
 std::vector<float *> touchedRows(const Portion &portion, const std::vector<float *> &rows) {
   std::vector<float *> touched;
-  for (int64_t key : portion.touched)
-    touched.push_back(rows[std::ranges::find(portion.keys, key) - portion.keys.begin()]);
+  for (size_t entry : portion.touched)
+    touched.push_back(rows[entry]);
   return touched;
 }
 
 /// The same step on the host.
-Updates runOnHost(Communicator &comm, uint64_t seed, int32_t portions, RowTravel travel) {
-  std::vector<ExchangedStore> stores;
-  for (int32_t store = 0; store < kStores; ++store)
-    stores.push_back({.dim = kDims[store],
-                      .members = membersOf(store),
-                      .keyBits = store == 1 ? kKeyBits : 63,
-                      .isBf16 = isBf16(store)});
-  rt::RowExchange exchange(comm, stores, portions, travel);
+Result runOnHost(Communicator &comm, uint64_t seed, int32_t portions, const Way &way) {
+  rt::RowExchange exchange(comm, storesOf(way), portions, way.travel);
   std::vector<std::vector<float>> tables = makeTables();
+  const rt::RowExchange::FindRows find = [&](int32_t store, std::span<const int64_t> keys,
+                                             float **to) {
+    for (size_t i = 0; i < keys.size(); ++i)
+      to[i] = tables[store].data() + keys[i] * widthOf(store);
+  };
   const PortionRange own = getPortions(portions, comm.getRank(), comm.getSize());
   std::vector<float> zeros(16);
   std::vector<Portion> drawn;
@@ -114,33 +152,33 @@ Updates runOnHost(Communicator &comm, uint64_t seed, int32_t portions, RowTravel
   std::vector<RowRequest> requests;
   for (int32_t p = own.first; p < own.first + own.count; ++p)
     for (int32_t store = 0; store < kStores; ++store) {
-      drawn.push_back(drawPortion(seed, p, store));
+      drawn.push_back(drawPortion(seed, p, store, way));
       rows.emplace_back(drawn.back().keys.size());
     }
   for (size_t i = 0; i < drawn.size(); ++i)
     requests.push_back({static_cast<int32_t>(i % kStores), drawn[i].keys.data(), nullptr,
                         static_cast<int64_t>(drawn[i].keys.size()), rows[i].data(), zeros.data()});
-  exchange.fetch(requests, [&](int32_t store, std::span<const int64_t> keys, float **to) {
-    for (size_t i = 0; i < keys.size(); ++i)
-      to[i] = tables[store].data() + keys[i] * widthOf(store);
-  });
-  for (size_t i = 0; i < drawn.size(); ++i) {
+  exchange.fetch(requests, find);
+  Result result;
+  for (size_t i = 0; i < drawn.size() && way.collects; ++i) {
     const auto store = static_cast<int32_t>(i % kStores),
                p = own.first + static_cast<int32_t>(i / kStores);
     std::vector<float *> touched = touchedRows(drawn[i], rows[i]);
     exchange.contribute(store, p, touched, sumsOf(drawn[i], p, store).data());
   }
-  exchange.collect();
-  Updates updates(kStores);
-  for (int32_t store = 0; store < kStores; ++store) {
+  if (way.collects)
+    exchange.collect(nullptr, find);
+  result.counts = exchange.getTraffic();
+  for (int32_t store = 0; store < kStores && way.collects; ++store) {
     const rt::RowExchange::Update update = exchange.getUpdate(store);
     for (size_t i = 0; i < update.rows.size(); ++i) {
       const float *sum = update.sums + static_cast<int64_t>(i) * kDims[store];
-      updates[store][(update.rows[i] - tables[store].data()) / widthOf(store)] =
-          bitsOf(sum, kDims[store]);
+      const bool isOwned = update.isOwned.empty() || update.isOwned[i];
+      result.updates[store][(update.rows[i] - tables[store].data()) / widthOf(store)] = {
+          bitsOf(sum, kDims[store]), isOwned};
     }
   }
-  return updates;
+  return result;
 }
 
 __global__ void findKernel(const int64_t *keys, int64_t count, int64_t dim, float *table,
@@ -159,28 +197,31 @@ std::vector<float> fetchFloats(const float *from, int64_t count) {
 /// Steps on a device.
 class OnDevice {
 public:
-  OnDevice(Communicator &comm, int32_t portions, RowTravel travel)
-      : comm(comm), portions(portions), isRounded(travel.bf16Values),
-        exchange(comm, describe(), portions, travel, stream) {
+  OnDevice(Communicator &comm, int32_t portions, Way given)
+      : comm(comm), portions(portions), way(std::move(given)),
+        exchange(comm, storesOf(way), portions, way.travel, stream) {
     for (const std::vector<float> &table : makeTables())
       tables.emplace_back(table);
   }
 
-  Updates run(uint64_t seed) {
+  void setReplicated(const std::vector<std::vector<char>> &replicated) {
+    way.replicated = replicated;
+    exchange.setReplicated(replicated);
+  }
+
+  Result run(uint64_t seed) {
+    const ExchangeCounts before = exchange.getTraffic();
     exchange.begin();
     fetch(seed);
-    const PortionRange own = getPortions(portions, comm.getRank(), comm.getSize());
-    for (int32_t p = own.first; p < own.first + own.count; ++p) {
-      exchange.beginPortion(p);
-      for (int32_t store = 0; store < kStores; ++store)
-        contribute(p, store, drawn[(p - own.first) * kStores + store]);
-      exchange.endPortion(p);
-    }
-    exchange.collect();
-    Updates updates(kStores);
-    for (int32_t store = 0; store < kStores; ++store)
-      readUpdate(store, updates[store]);
-    return updates;
+    Result result;
+    if (way.collects)
+      collect(result);
+    GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+    exchange.end();
+    const ExchangeCounts after = exchange.getTraffic();
+    for (const auto &[name, count] : kCounts)
+      result.counts.*count = after.*count - before.*count;
+    return result;
   }
 
 private:
@@ -190,12 +231,17 @@ private:
     std::vector<float *> addresses;
   };
 
-  static std::vector<DeviceExchangedStore> describe() {
-    std::vector<DeviceExchangedStore> stores;
+  void collect(Result &result) {
+    const PortionRange own = getPortions(portions, comm.getRank(), comm.getSize());
+    for (int32_t p = own.first; p < own.first + own.count; ++p) {
+      exchange.beginPortion(p);
+      for (int32_t store = 0; store < kStores; ++store)
+        contribute(p, store, drawn[(p - own.first) * kStores + store]);
+      exchange.endPortion(p);
+    }
+    exchange.collect();
     for (int32_t store = 0; store < kStores; ++store)
-      stores.push_back(
-          {kDims[store], membersOf(store), store == 1 ? kKeyBits : 63, isBf16(store)});
-    return stores;
+      readUpdate(store, result.updates[store]);
   }
 
   void fetch(uint64_t seed) {
@@ -207,7 +253,7 @@ private:
     for (int32_t store = 0; store < kStores; ++store)
       for (int32_t p = 0; p < own.count; ++p) {
         Lookup &lookup = drawn[p * kStores + store];
-        lookup.portion = drawPortion(seed, own.first + p, store);
+        lookup.portion = drawPortion(seed, own.first + p, store, way);
         const std::vector<int64_t> &of = lookup.portion.keys;
         lookup.rows = std::make_unique<Copy<float *>>(std::vector<float *>(of.size() + 1));
         requests.push_back({store, static_cast<int64_t>(of.size()), lookup.rows->data(), nullptr});
@@ -216,7 +262,7 @@ private:
     int64_t *to = exchange.layOutKeys(requests);
     if (!keys.empty())
       GENREC_CUDA_CHECK(cudaMemcpy(to, keys.data(), keys.size() * 8, cudaMemcpyHostToDevice));
-    exchange.ask(comm);
+    exchange.ask(comm, way.collects);
     exchange.bring(comm, [&](int32_t store, const int64_t *of, int64_t count, float **rows) {
       GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, 64), findKernel, of, count, widthOf(store),
                          tables[store].data(), rows);
@@ -236,7 +282,7 @@ private:
       const std::vector<float> values = fetchFloats(lookup.addresses[i], widthOf(store));
       for (int64_t c = 0; c < widthOf(store); ++c)
         ASSERT_NEAR(values[static_cast<size_t>(c)], valueOf(store, key, c),
-                    isRounded && !isBf16(store) ? valueOf(store, key, c) / 256 : 0);
+                    way.travel.bf16Values && !isBf16(store) ? valueOf(store, key, c) / 256 : 0);
     }
   }
 
@@ -252,11 +298,12 @@ private:
     genrec_domain domain{};
     domain.count = count;
     Copy<genrec_domain> domainThere({domain});
-    exchange.contribute(p, store, domainThere.data(), count + 3, rowsThere.data(), sumsThere.data());
+    exchange.contribute(p, store, domainThere.data(), count + 3, rowsThere.data(),
+                        sumsThere.data());
     GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
   }
 
-  void readUpdate(int32_t store, std::map<int64_t, std::vector<uint32_t>> &to) {
+  void readUpdate(int32_t store, std::map<int64_t, Updated> &to) {
     const DeviceRowExchange::Update update = exchange.getUpdate(store);
     Copy<genrec_domain> domain({genrec_domain{}});
     exchange.describe(store, domain.data());
@@ -267,15 +314,19 @@ private:
     std::vector<float *> rows(static_cast<size_t>(count));
     GENREC_CUDA_CHECK(
         cudaMemcpy(rows.data(), update.rows, rows.size() * 8, cudaMemcpyDeviceToHost));
+    std::vector<float> isOwned(rows.size(), 1);
+    if (update.isOwned)
+      GENREC_CUDA_CHECK(cudaMemcpy(isOwned.data(), update.isOwned, isOwned.size() * sizeof(float),
+                                   cudaMemcpyDeviceToHost));
     const std::vector<float> sums = fetchFloats(update.sums, count * dim);
     for (int64_t i = 0; i < count; ++i)
-      to[(rows[static_cast<size_t>(i)] - tables[store].data()) / widthOf(store)] =
-          bitsOf(sums.data() + i * dim, dim);
+      to[(rows[static_cast<size_t>(i)] - tables[store].data()) / widthOf(store)] = {
+          bitsOf(sums.data() + i * dim, dim), isOwned[static_cast<size_t>(i)] != 0};
   }
 
   Communicator &comm;
   int32_t portions;
-  bool isRounded;
+  Way way;
   cudaStream_t stream = nullptr;
   RowExchange exchange;
   std::vector<Copy<float>> tables;
@@ -299,33 +350,106 @@ protected:
       body(*comm, host);
     });
   }
+
+  /// Two steps have the results of the host.
+  void expectTheHosts(int32_t ranks, int32_t portions, const Way &way) {
+    onRanks(ranks, [&](Communicator &comm, Communicator &host) {
+      OnDevice device(comm, portions, way);
+      for (uint64_t step = 0; step < 2; ++step) {
+        const uint64_t seed = GetParam() * 10 + step;
+        expectEqual(device.run(seed), runOnHost(host, seed, portions, way));
+      }
+    });
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Seeds, DeviceRowExchanges, testing::Range<uint64_t>(1, 5));
 
 TEST_P(DeviceRowExchanges, RowsAndSumsAreThoseOfTheHost) {
   const auto portions = static_cast<int32_t>(3 + GetParam() % 4);
   for (int32_t ranks = 1; ranks <= 3; ++ranks)
-    onRanks(ranks, [&](Communicator &comm, Communicator &host) {
-      OnDevice device(comm, portions, {});
-      for (uint64_t step = 0; step < 2; ++step) {
-        const uint64_t seed = GetParam() * 10 + step;
-        EXPECT_EQ(device.run(seed), runOnHost(host, seed, portions, {}));
-      }
-    });
+    expectTheHosts(ranks, portions, {});
 }
 
 /// What goes to another rank is rounded as on the host, what stays is not.
 TEST_P(DeviceRowExchanges, RowsThatTravelRoundedAreThoseOfTheHost) {
   for (int32_t ranks = 1; ranks <= 3; ++ranks)
-    onRanks(ranks, [&](Communicator &comm, Communicator &host) {
-      RowTravel travel;
-      travel.bf16Values = travel.bf16Sums = true;
-      OnDevice device(comm, 3, travel);
-      for (uint64_t step = 0; step < 2; ++step) {
-        const uint64_t seed = GetParam() * 10 + step;
-        EXPECT_EQ(device.run(seed), runOnHost(host, seed, 3, travel));
-      }
-    });
+    expectTheHosts(ranks, 3, {.travel = {.bf16Values = true, .bf16Sums = true}});
+}
+
+/// Equal keys have rows of their own, and owners add their sums in the order of entries.
+TEST_P(DeviceRowExchanges, EqualKeysThatTravelAreThoseOfTheHost) {
+  const bool owners = GetParam() % 2;
+  expectTheHosts(2, 3, {.travel = {.ownersDeduplicate = owners}});
+  expectTheHosts(3, 4, {.travel = {.requestersDeduplicate = false, .ownersDeduplicate = owners}});
+}
+
+/// Of a store, of one table of three, and of rows that no step changes; of all.
+const std::vector<std::vector<char>>
+    kNone(kStores), kSome = {{1}, {0, 1, 0}, {1}, {}}, kAll = {{1}, {1, 1, 1}, {1}, {1}};
+
+TEST_P(DeviceRowExchanges, ReplicasAreThoseOfTheHost) {
+  const auto ranks = static_cast<int32_t>(1 + GetParam() % 3);
+  for (const auto &replicated : {kSome, kAll})
+    expectTheHosts(ranks, ranks + 2, {.replicated = replicated, .frozen = 2});
+}
+
+/// Values of replicas are not rounded; equal keys of them may travel.
+TEST_P(DeviceRowExchanges, ReplicasThatTravelOtherwiseAreThoseOfTheHost) {
+  RowTravel travel;
+  (GetParam() % 2 ? travel.bf16Values : travel.requestersDeduplicate) = GetParam() % 2;
+  expectTheHosts(2, 2, {.travel = travel, .replicated = kSome});
+}
+
+/// Keys of replicas stay where they are.
+TEST_P(DeviceRowExchanges, StepsWithoutSumsAreThoseOfTheHost) {
+  const std::vector<std::vector<char>> *replicated[] = {&kNone, &kSome, &kAll};
+  expectTheHosts(3, 3, {.replicated = *replicated[GetParam() % 3], .collects = false});
+}
+
+TEST_P(DeviceRowExchanges, TablesMayBecomeReplicas) {
+  const std::vector<std::vector<char>> *others[] = {&kSome, &kAll};
+  onRanks(2, [&](Communicator &comm, Communicator &host) {
+    OnDevice device(comm, 4, {});
+    for (const auto *replicated : {&kNone, others[GetParam() % 2], &kNone}) {
+      device.setReplicated(*replicated);
+      expectEqual(device.run(GetParam()),
+                  runOnHost(host, GetParam(), 4, {.replicated = *replicated}));
+    }
+  });
+}
+
+/// Keys, values and sums; keys and sums of replicas apart; where all are replicas, these alone.
+TEST_P(DeviceRowExchanges, RoundsOfReplicas) {
+  const std::tuple<std::vector<std::vector<char>>, bool, int64_t> cases[] = {
+      {kNone, true, 3}, {kSome, true, 5}, {kAll, true, 2}, {kAll, false, 0}};
+  const auto &[replicated, collects, rounds] = cases[GetParam() % 4];
+  onRanks(2, [&](Communicator &comm, Communicator &) {
+    OnDevice device(comm, 2, {.replicated = replicated, .collects = collects, .frozen = 2});
+    const int64_t before = comm.rounds();
+    device.run(GetParam());
+    EXPECT_EQ(comm.rounds() - before, rounds + (rounds > 0)); // one of counts
+  });
+}
+
+/// Rows of replicas count at their owners.
+TEST_P(DeviceRowExchanges, ExactSumsAreOfRowsThatCount) {
+  onRanks(2, [&](Communicator &comm, Communicator &host) {
+    cudaStream_t stream = nullptr;
+    PortionSums sums(comm, 2, stream);
+    Copy<float> values({100, 3, 5, 7}), sum({0, 0});
+    const bool isFirst = host.getRank() == 0;
+    Copy<float> counts(isFirst ? std::vector<float>{1, 0, 1, 1} : std::vector<float>{0, 1, 0, 0});
+    genrec_domain domain{};
+    domain.count = 3; // there is room for more
+    Copy<genrec_domain> there({domain});
+    domain.device = there.data();
+    domain.capacity = 4;
+    const DevicePortionSums::ExactValues of[] = {
+        {&domain, values.data(), counts.data(), true, sum.data()},
+        {&domain, values.data(), nullptr, false, sum.data() + 1}};
+    sums.sumExactly(of);
+    EXPECT_EQ(sum.fetch(), (std::vector<float>{108, 108}));
+  });
 }
 
 /// Long ones are added in slices where there are three ranks.

@@ -194,9 +194,12 @@ def test_a_gpu_that_the_model_was_not_compiled_for(
 
 @needs_mpi
 def test_clipped_norms_and_rules_about_rows_have_the_same_bits(rows: Path, tmp_path: Path) -> None:
-    """A norm that ranks add up exactly, rows that come and leave, and a bound over the rows of all ranks."""
+    """A norm that ranks add up exactly, rows that come and leave, and a bound over the rows of all ranks.
+
+    Rows of replicas count once in the norm.
+    """
     binary = compile_both(Crosses(), tmp_path)["cuda-emulated"]
-    flags = {0: (), 2: ("--overlap", "keys", "--shard-optimizer")}
+    flags = {0: (), 2: ("--overlap", "keys", "--shard-optimizer", "--replicate", "c0")}
     runs = [train_on(binary, ranks, rows, tmp_path / str(ranks), *given, steps=6) for ranks, given in flags.items()]
     assert losses(runs[0]) == losses(runs[1])
     assert saved(tmp_path / "0") == saved(tmp_path / "2")
@@ -256,15 +259,76 @@ def test_rows_that_travel_rounded_are_those_of_the_cpu(binaries: dict[str, Path]
     assert 2 * runs["cuda-emulated"]["exchanges"]["row_bytes"] == whole["exchanges"]["row_bytes"]
 
 
-@needs_mpi
-def test_owners_that_do_not_deduplicate_have_the_same_bits(
-    binaries: dict[str, Path], rows: Path, tmp_path: Path
-) -> None:
-    runs = {
-        who: train_on(binaries["cuda-emulated"], 2, rows, tmp_path / who, "--deduplicate", who, steps=4)
-        for who in ("both", "requester")
+def counts(report: dict[str, Any]) -> dict[str, int]:
+    """What ranks have exchanged of rows, but for sums, of which devices send all that was asked for."""
+    return {
+        name: report["exchanges"][name] for name in ("looked_up", "asked", "served", "found", "id_bytes", "row_bytes")
     }
-    assert losses(runs["both"]) == losses(runs["requester"])
+
+
+@needs_mpi
+@pytest.mark.parametrize("who", ["both", "requester", "owner", "none"])
+def test_who_deduplicates(who: str, binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
+    """As the CPU's ranks, with their counts; where requesters do, with the bits of one portion per rank on one rank."""
+    runs = {
+        target: train_on(binaries[target], 2, rows, tmp_path / target, "--deduplicate", who, steps=4, portions=())
+        for target in TARGETS
+    }
+    np.testing.assert_allclose(losses(runs["cuda-emulated"]), losses(runs["cpu"]), rtol=1e-5)
+    expect_close(tensors(tmp_path / "cuda-emulated"), tensors(tmp_path / "cpu"))
+    assert counts(runs["cuda-emulated"]) == counts(runs["cpu"])
+    if who in ("both", "requester"):
+        train_on(binaries["cuda-emulated"], 0, rows, tmp_path / "alone", steps=4, portions=("--portions", "2"))
+        assert saved(tmp_path / "cuda-emulated") == saved(tmp_path / "alone")
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("ranks", "tables", "flags"),
+    [
+        (1, "c0,c1,c2", ()),
+        (2, "c1", ("--overlap", "keys", "--row-wire", "f32")),
+        (2, "c0,c1,c2", ("--overlap", "none", "--host-tables", "c0=3")),
+        (3, "c0,c2", ("--overlap", "rows", "--shard-optimizer", "--deduplicate", "requester")),
+    ],
+)
+def test_replicas_change_no_bit(
+    ranks: int, tables: str, flags: Sequence[str], binaries: dict[str, Path], rows: Path, tmp_path: Path
+) -> None:
+    """Tables of one store may differ. As many keys and values travel as between the CPU's ranks."""
+    binary, given = binaries["cuda-emulated"], ("--replicate", tables, *flags)
+    alone = train_on(binary, 0, rows, tmp_path / "alone")
+    report = train_on(binary, ranks, rows, tmp_path / "replicas", *given)
+    assert losses(report) == losses(alone)
+    assert saved(tmp_path / "replicas") == saved(tmp_path / "alone")
+    if ranks == 1:
+        return
+    on_host = ("--host-tables" not in flags and flags) or ("--overlap", "none")
+    assert counts(report) == counts(
+        train_on(binaries["cpu"], ranks, rows, tmp_path / "cpu", "--replicate", tables, *on_host)
+    )
+    assert (report["exchanges"]["row_bytes"] == 0) == (tables == "c0,c1,c2")
+    placed = {table["table"]: table["placement"] for table in report["placement"]["tables"]}
+    assert placed == {f"c{k}": "replicated" if f"c{k}" in tables else "sharded" for k in range(3)}
+
+
+@needs_mpi
+def test_replicas_come_and_go_with_the_command(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
+    """Resumed with others, on other ranks; evaluated with and without, where no id travels."""
+    binary, kept = binaries["cuda-emulated"], tmp_path / "kept"
+    whole = train_on(binary, 0, rows, tmp_path / "whole", steps=6)
+    train_on(binary, 2, rows, kept, "--replicate", "c0", steps=3)
+    rest = train_on(binary, 3, rows, kept, "--replicate", "c1,c2", "--resume", steps=6)
+    assert losses(rest) == losses(whole)[3:]
+    assert saved(kept) == saved(tmp_path / "whole")
+    evaluated = []
+    for replicate in ("none", "c0,c1,c2"):
+        report = tmp_path / "evaluation.json"
+        ran = start(binary, 2, "evaluate", "--data", rows, "--checkpoint", kept, "--batch", BATCH, *PORTIONS,
+                    "--replicate", replicate, "--metrics-json", report)  # fmt: skip
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        evaluated.append(json.loads(report.read_text())["evaluation"]["loss"])
+    assert evaluated[0] == evaluated[1]
 
 
 @needs_mpi
@@ -361,10 +425,19 @@ def test_a_rank_that_is_gone_ends_the_others(
     assert saved(disturbed) == saved(tmp_path / "whole")
 
 
-def test_what_is_not_there_is_refused(binaries: dict[str, Path], rows: Path) -> None:
-    ran = start(binaries["cuda-emulated"], 0, "train", "--data", rows, "--batch", BATCH, *PORTIONS, "--replicate", "c0")
-    assert ran.returncode == 1
-    assert "compiled for CUDA, cannot do yet" in ran.stderr
+@needs_mpi
+def test_flags_that_cannot_act_are_refused_as_on_the_cpu(binaries: dict[str, Path], rows: Path) -> None:
+    for flags in (
+        ("--replicate", "c9"),
+        ("--replicate", "c0", "--gradient-wire", "bf16"),
+        ("--deduplicate", "none", "--portions", "4"),
+    ):
+        said = {
+            target: start(binaries[target], 2, "train", "--data", rows, "--batch", BATCH, *flags) for target in TARGETS
+        }
+        assert said["cuda-emulated"].returncode == said["cpu"].returncode != 0
+        errors = {target: [line for line in ran.stderr.splitlines() if "error" in line] for target, ran in said.items()}
+        assert errors["cuda-emulated"] == errors["cpu"] != []
 
 
 def communicate(ranks: int, task: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -188,6 +188,11 @@ public:
   }
   int64_t memoryVersion() const override { return memoryMoves(); }
   DeviceCounts counts() const override { return {streamWaits(), namedAllocations()}; }
+  DeviceSpace space() const override {
+    size_t free = 0, total = 0;
+    GENREC_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    return {static_cast<int64_t>(total), static_cast<int64_t>(free)};
+  }
   const DeviceInfo &info() const override { return found; }
 
   std::unique_ptr<DeviceMark> makeMark() override { return std::make_unique<CudaMark>(); }
@@ -268,7 +273,7 @@ public:
   }
   std::unique_ptr<Communicator> connect(Communicator &host) override { return makeNcclComm(host); }
   std::unique_ptr<DeviceRowExchange> makeRowExchange(Communicator &comm,
-                                                     std::vector<DeviceExchangedStore> stores,
+                                                     std::vector<ExchangedStore> stores,
                                                      int32_t portions, RowTravel travel) override {
     return std::make_unique<RowExchange>(comm, std::move(stores), portions, travel, queue);
   }

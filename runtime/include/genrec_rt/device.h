@@ -46,6 +46,11 @@ struct DeviceInfo {
   std::string uuid;   ///< "GPU-…", of no other device
 };
 
+/// Bytes of a device's memory.
+struct DeviceSpace {
+  int64_t total = 0, free = 0;
+};
+
 /// What a device has been asked for so far, in this process.
 struct DeviceCounts {
   int64_t waits = 0;       ///< of the host for the device
@@ -159,6 +164,7 @@ public:
   /// Rises where memory was given back or has moved: what was captured before may name it.
   virtual int64_t memoryVersion() const = 0;
   virtual DeviceCounts counts() const = 0;
+  virtual DeviceSpace space() const = 0;
   virtual const DeviceInfo &info() const = 0;
 
   //===-- moments -----------------------------------------------------------===//
@@ -218,11 +224,11 @@ public:
   virtual std::unique_ptr<Communicator> connect(Communicator &host) = 0;
 
   /// Collective calls of these go to `comm`, which outlives them and carries memory of the device
-  /// where it has several ranks. Of `travel`, requesters deduplicate; owners find rows of equal
-  /// keys once, whatever it says.
-  virtual std::unique_ptr<DeviceRowExchange>
-  makeRowExchange(Communicator &comm, std::vector<DeviceExchangedStore> stores, int32_t portions,
-                  RowTravel travel) = 0;
+  /// where it has several ranks. Owners find rows of equal keys once, whatever `travel` says.
+  virtual std::unique_ptr<DeviceRowExchange> makeRowExchange(Communicator &comm,
+                                                             std::vector<ExchangedStore> stores,
+                                                             int32_t portions,
+                                                             RowTravel travel) = 0;
   virtual std::unique_ptr<DevicePortionSums> makePortionSums(Communicator &comm,
                                                              int32_t portions) = 0;
 

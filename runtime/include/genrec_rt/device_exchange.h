@@ -6,6 +6,9 @@
 // that the bits are those of any other number of ranks. Keys, rows and sums stay on the device; the
 // host learns how many there are, once per step.
 //
+// Of a replicated table every rank has all rows: it finds those that it asks for itself, and keys
+// and sums go to all ranks, which make the same updates.
+//
 // Work goes into the queue in use (device.h). A store is a table, or several that are merged. Calls
 // that are collective name CommError's reason as those of a communicator do.
 //
@@ -17,7 +20,6 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/comm.h"
 #include "genrec_rt/exchange_counts.h"
-#include "genrec_rt/footprint.h"
 #include "genrec_rt/row_travel.h"
 
 #include <cstdint>
@@ -26,18 +28,6 @@
 #include <vector>
 
 namespace genrec::rt {
-
-/// A store whose rows ranks own. A key is member << keyBits | id; with one member, the id itself.
-struct DeviceExchangedStore {
-  int64_t dim = 0;               ///< elements of a row's value, floats of its gradient
-  std::vector<uint64_t> members; ///< hashTableName (owner.h) of each member's logical name
-  int64_t keyBits = 63;
-  /// Values are bfloat16, as a store has them (TableStore): they travel as they are.
-  bool isBf16 = false;
-
-  /// Floats that a row's value takes.
-  int64_t valueFloats() const { return storeValueFloats(dim, isBf16); }
-};
 
 /// The keys of one lookup of one portion. rows[i] becomes the address of a copy of the row's value:
 /// the same one for equal keys of one step, there until `begin`; `zeros` where there is no key.
@@ -58,17 +48,22 @@ public:
 
   /// Begins a step. The device has ended the one before.
   virtual void begin() = 0;
+  /// Between two steps, all ranks at the same time: which tables have replicas from now on, by
+  /// store as ExchangedStore::replicated.
+  virtual void setReplicated(std::span<const std::vector<char>> ofStores) = 0;
   /// Where the caller writes the keys of all requests of this rank's portions, which are in the
   /// order of stores: one request behind another; a negative one is none.
   virtual int64_t *layOutKeys(std::span<const DeviceRowRequest> requests) = 0;
-  /// Writes the addresses of the rows of keys that this rank owns, on the device; a key may occur
-  /// several times.
+  /// Writes the addresses of the rows of keys that this rank owns, or has replicas of, on the
+  /// device; a key may occur several times.
   using FindRows =
       std::function<void(int32_t store, const int64_t *keys, int64_t count, float **rows)>;
-  /// Sends the keys that were written to their owners. Waits for the device. Collective on `on`: a
-  /// round of counts, and one of keys.
-  virtual void ask(Communicator &on) = 0;
-  /// Finds the rows that ranks ask for, and brings their values. Collective on `on`: one round.
+  /// Sends the keys that were written to their owners; those of replicas to all ranks, where the
+  /// step `collects` sums of them. Waits for the device. Collective on `on`: a round of counts, and
+  /// one each for keys that owners and that all ranks get.
+  virtual void ask(Communicator &on, bool collects) = 0;
+  /// Finds the rows that ranks ask for, and brings their values. Collective on `on`: one round, or
+  /// none where all rows are replicas.
   virtual void bring(Communicator &on, const FindRows &find) = 0;
 
   /// A portion of this rank, by its number among all, computes.
@@ -82,22 +77,31 @@ public:
   virtual void endPortion(int32_t portion) = 0;
 
   /// Adds the sums of all portions at the owners; a portion that did not touch a row adds nothing,
-  /// not 0. Collective, a round for each node of the tree that a rank sends, at most.
+  /// not 0. Collective, a round for each node of the tree that a rank sends, at most; one more for
+  /// those of replicas.
   virtual void collect() = 0;
-  /// The rows of a store that this rank owns and some portion touched, after `collect`; arrays of
-  /// the device.
+  /// The rows of a store that this rank owns, or has replicas of, and some portion touched, after
+  /// `collect`; arrays of the device.
   struct Update {
     float **rows = nullptr;
     float *sums = nullptr;
     const int64_t *numbers = nullptr; ///< 0, 1, 2, …
     void *segments = nullptr;         ///< a kernels::SegmentSums in which each row has one term
     int64_t most = 0;                 ///< rows, at most
+    /// Of each row, whether this rank owns it, 1 or 0. Null: it owns all.
+    const float *isOwned = nullptr;
   };
   virtual Update getUpdate(int32_t store) const = 0;
   /// `owned`, of the device, has the rows of a store that are updated.
   virtual void describe(int32_t store, genrec_domain *owned) = 0;
 
+  /// The device has ended the step: what only it knew is in getTraffic.
+  virtual void end() = 0;
+  /// Of steps that have ended.
   virtual ExchangeCounts getTraffic() const = 0;
+  /// Distinct ids that this rank has asked for in the step that has ended: by member of a store.
+  /// Waits.
+  virtual std::vector<int64_t> countAsked(int32_t store) const = 0;
 };
 
 /// Sums over portions: gradients of parameters, weights of losses.
@@ -122,10 +126,16 @@ public:
   virtual void reduce(Communicator &on) = 0;
   /// The totals, after `reduce`: as many lists as were given.
   virtual void collect(int32_t number, std::span<float *const> totals) = 0;
-  /// sums[i]: the exact sum of a float per row of rows[i], domains of the host's step, over those
-  /// of all ranks where travels[i], rounded once. Collective, one round, where any travels.
-  virtual void sumExactly(std::span<const genrec_domain *const> rows, std::span<const char> travels,
-                          std::span<const float *const> values, std::span<float *const> sums) = 0;
+  /// Values of which an exact sum is asked for: a float per row of a domain of the host's step.
+  struct ExactValues {
+    const genrec_domain *rows = nullptr;
+    const float *values = nullptr;
+    const float *counts = nullptr; ///< of the device, by row: 0 leaves it out; null: all count
+    bool travels = false;          ///< other ranks have other rows
+    float *sum = nullptr;          ///< rounded once
+  };
+  /// Collective, one round, where any travels.
+  virtual void sumExactly(std::span<const ExactValues> sums) = 0;
   /// From other ranks, since this was made.
   virtual int64_t getReceivedBytes() const = 0;
 };

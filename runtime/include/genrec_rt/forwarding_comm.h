@@ -43,6 +43,9 @@ private:
   Communicator &inner;
 };
 
+/// How much longer exchanges between processes are to take: GENREC_COMM_LATENCY_US, or 0.
+std::chrono::microseconds askedLatency();
+
 } // namespace genrec::rt
 
 #endif // GENREC_RT_FORWARDING_COMM_H

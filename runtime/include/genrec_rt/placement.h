@@ -39,7 +39,7 @@ inline constexpr double kReplicaShare = 0.05;
 inline constexpr double kWorthwhileShare = 0.9;
 
 /// What a rank does for one id that another rank has looked up in a replica: finds its row, adds
-/// its sum, updates it. Measured with benchmarks/rank_placement (docs/ranks.md).
+/// its sum, updates it. Measured on hosts with benchmarks/rank_placement (docs/ranks.md).
 inline double replicaRowSeconds(int64_t dim) { return 55e-9 + 1e-9 * static_cast<double>(dim); }
 
 /// What a step has of one table, in the mean of ranks.
@@ -52,6 +52,8 @@ struct PlacedTable {
   double replicatedBytes = 0; ///< the same if every rank has all
   double residentBytes = 0;   ///< of a replica, on each rank
   std::string refusal{};      ///< why every rank cannot have all rows; empty: it can
+  /// What a rank does for one id that another rank has looked up; none: replicaRowSeconds.
+  std::optional<double> rowSeconds{};
 };
 
 struct PlacementMachine {
@@ -109,7 +111,8 @@ private:
     if (!isReplicated)
       return table.shardedBytes / machine.bytesPerSecond;
     double others = table.learns ? static_cast<double>(machine.ranks - 1) * table.asked : 0;
-    return table.replicatedBytes / machine.bytesPerSecond + others * replicaRowSeconds(table.dim);
+    return table.replicatedBytes / machine.bytesPerSecond +
+           others * table.rowSeconds.value_or(replicaRowSeconds(table.dim));
   }
 
   template <class IsReplicated> double secondsOf(const IsReplicated &isReplicated) const {

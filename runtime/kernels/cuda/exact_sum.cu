@@ -18,13 +18,15 @@ static_assert(kWords * 8 <= kExactSumScratchBytes);
 
 /// Digits are added up without carries: 2^31 floats of a batch fit into a limb.
 __global__ void __launch_bounds__(kThreads)
-    addLimbs(const genrec_domain *rows, const float *values, Word *limbs) {
+    addLimbs(const genrec_domain *rows, const float *values, const float *counts, Word *limbs) {
   __shared__ Word ofBlock[kWords];
   if (threadIdx.x < kWords)
     ofBlock[threadIdx.x] = 0;
   __syncthreads();
   const int64_t count = rows->count;
   for (int64_t row = threadInGrid(); row < count; row += threadsInGrid()) {
+    if (counts && counts[row] == 0)
+      continue;
     const uint32_t bits = __float_as_uint(values[row]), exponent = bits >> 23 & 0xFF;
     const uint32_t fraction = bits & 0x7FFFFF;
     const bool isNegative = bits >> 31;
@@ -109,11 +111,11 @@ __global__ void roundLimbs(const int64_t *from, float *sum) {
 
 } // namespace
 
-void addLimbsExactly(const genrec_domain *rows, int64_t capacity, const float *values, void *limbs,
-                     cudaStream_t stream) {
+void addLimbsExactly(const genrec_domain *rows, int64_t capacity, const float *values,
+                     const float *counts, void *limbs, cudaStream_t stream) {
   GENREC_CUDA_CHECK(cudaMemsetAsync(limbs, 0, kExactSumScratchBytes, stream));
   GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity, kThreads, 512), addLimbs, rows, values,
-                     static_cast<Word *>(limbs));
+                     counts, static_cast<Word *>(limbs));
 }
 
 void roundExactly(void *limbs, int32_t ranks, float *sum, cudaStream_t stream) {
@@ -126,7 +128,7 @@ void roundExactly(void *limbs, int32_t ranks, float *sum, cudaStream_t stream) {
 
 void addExactly(const genrec_domain *rows, int64_t capacity, const float *values, float *sum,
                 void *scratch, cudaStream_t stream) {
-  addLimbsExactly(rows, capacity, values, scratch, stream);
+  addLimbsExactly(rows, capacity, values, nullptr, scratch, stream);
   roundExactly(scratch, 1, sum, stream);
 }
 

@@ -159,27 +159,26 @@ void PortionSums::collect(int32_t number, std::span<float *const> totals) {
   }
 }
 
-void PortionSums::sumExactly(std::span<const genrec_domain *const> rows,
-                             std::span<const char> travels, std::span<const float *const> values,
-                             std::span<float *const> totals) {
+void PortionSums::sumExactly(std::span<const ExactValues> of) {
   constexpr int64_t kBytes = kExactSumScratchBytes;
-  const auto count = static_cast<int64_t>(rows.size());
+  const auto count = static_cast<int64_t>(of.size());
   char *mine = limbs.ensure(count * kBytes, queue);
   for (int64_t i = 0; i < count; ++i)
-    addLimbsExactly(rows[i]->device, rows[i]->capacity, values[i], mine + i * kBytes, queue);
-  const bool any = std::ranges::find(travels, true) != travels.end() && ranks > 1;
+    addLimbsExactly(of[i].rows->device, of[i].rows->capacity, of[i].values, of[i].counts,
+                    mine + i * kBytes, queue);
+  const bool any = ranks > 1 && std::ranges::any_of(of, &ExactValues::travels);
   char *all = any ? allLimbs.ensure((ranks * count + ranks) * kBytes, queue) : nullptr;
   if (any)
     comm.allGather(mine, all, count * kBytes, onDevice());
   for (int64_t i = 0; i < count; ++i) {
     char *own = mine + i * kBytes;
-    if (any && travels[i]) { // the limbs of all ranks, one behind another
+    if (any && of[i].travels) { // the limbs of all ranks, one behind another
       own = all + ranks * count * kBytes;
       for (int32_t other = 0; other < ranks; ++other)
         GENREC_CUDA_CHECK(cudaMemcpyAsync(own + other * kBytes, all + (other * count + i) * kBytes,
                                           kBytes, cudaMemcpyDeviceToDevice, queue));
     }
-    roundExactly(own, any && travels[i] ? ranks : 1, totals[i], queue);
+    roundExactly(own, any && of[i].travels ? ranks : 1, of[i].sum, queue);
   }
 }
 

@@ -25,8 +25,7 @@ public:
   void reduce(Communicator &on, int32_t number) override { reduce(on, sums[number]); }
   void reduce(Communicator &on) override;
   void collect(int32_t number, std::span<float *const> totals) override;
-  void sumExactly(std::span<const genrec_domain *const> rows, std::span<const char> travels,
-                  std::span<const float *const> values, std::span<float *const> sums) override;
+  void sumExactly(std::span<const ExactValues> of) override;
   int64_t getReceivedBytes() const override { return receivedBytes; }
 
 private:

@@ -18,27 +18,43 @@ int64_t aligned(int64_t floats) { return (floats + kAlign - 1) / kAlign * kAlign
 
 } // namespace
 
-RowExchange::RowExchange(Communicator &comm, std::vector<DeviceExchangedStore> given,
-                         int32_t allPortions, RowTravel travel, const cudaStream_t &queue)
-    : comm(comm), stores(std::move(given)), ranks(comm.getSize()), rank(comm.getRank()),
-      portions(getPortions(allPortions, rank, ranks)), queue(queue),
+RowExchange::RowExchange(Communicator &comm, std::vector<ExchangedStore> given, int32_t allPortions,
+                         RowTravel travel, const cudaStream_t &queue)
+    : comm(comm), travel(travel), stores(std::move(given)), ranks(comm.getSize()),
+      rank(comm.getRank()), portions(getPortions(allPortions, rank, ranks)), queue(queue),
       valueMessages("exchange.values", travel.bf16Values),
       sumMessages("exchange.sums", travel.bf16Sums) {
   for (int32_t other = 0; other < ranks; ++other)
     covers.push_back(getNodes(getPortions(allPortions, other, ranks)));
-  for (const DeviceExchangedStore &store : stores)
+  for (const ExchangedStore &store : stores)
     widest = std::max(widest, store.dim);
   firstsOnHost = static_cast<int64_t *>(
-      allocateNamedHost("exchange.counts", (cell(ranks, 0) + 1) * int64_t(sizeof(int64_t))));
+      allocateNamedHost("exchange.counts", (cellCount() + 2) * int64_t(sizeof(int64_t))));
+  foundOnHost = static_cast<int64_t *>(allocateNamedHost("exchange.found", sizeof(int64_t)));
   updates.resize(stores.size());
+  noteReplicas();
 }
 
-RowExchange::~RowExchange() { freeNamedHost(firstsOnHost); }
+RowExchange::~RowExchange() {
+  freeNamedHost(firstsOnHost);
+  freeNamedHost(foundOnHost);
+}
+
+void RowExchange::noteReplicas() {
+  hasShards = std::ranges::any_of(stores, &ExchangedStore::hasShards);
+}
+
+void RowExchange::setReplicated(std::span<const std::vector<char>> ofStores) {
+  for (size_t store = 0; store < stores.size(); ++store)
+    stores[store].replicated = ofStores[store];
+  noteReplicas();
+}
 
 void RowExchange::begin() {
   tables.reset();
   requests.clear();
   entries = 0;
+  isFoundTold = false;
   for (const Node &node : nodes)
     freeNodes.push_back(node.sums);
   nodes.clear();
@@ -46,6 +62,32 @@ void RowExchange::begin() {
     if (sums)
       freeNodes.push_back(sums);
   open.assign(portions.count, nullptr);
+}
+
+void RowExchange::end() {
+  if (isFoundTold)
+    traffic.found += *foundOnHost;
+  isFoundTold = false;
+}
+
+std::vector<int64_t> RowExchange::countAsked(int32_t store) const {
+  const ExchangedStore &of = stores[store];
+  std::vector<int64_t> asked(of.members.size()), keysOfCell;
+  for (int32_t section = 0; section <= ranks; ++section) {
+    const int64_t which = cell(section, store), count = countRows(which);
+    if (of.members.size() == 1 || count == 0) {
+      asked.front() += count;
+      continue;
+    }
+    keysOfCell.resize(static_cast<size_t>(count));
+    GENREC_CUDA_CHECK(cudaMemcpyAsync(keysOfCell.data(), groupedKeys.data() + positions[which],
+                                      static_cast<size_t>(count) * sizeof(int64_t),
+                                      cudaMemcpyDeviceToHost, queue));
+    waitForStream(queue);
+    for (const int64_t key : keysOfCell)
+      ++asked[static_cast<size_t>(key >> of.keyBits)];
+  }
+  return asked;
 }
 
 RowExchange::MessageLayout RowExchange::layOutValues(const int64_t *rowCounts) const {
@@ -95,79 +137,106 @@ int64_t *RowExchange::layOutKeys(std::span<const DeviceRowRequest> given) {
   return keys.ensure(roomFor(entries), queue);
 }
 
-/// Distinct keys, by cell, and where each cell begins.
-void RowExchange::numberKeys() {
-  const int64_t cellCount = cell(ranks, 0), room = roomFor(entries);
-  distinctKeys.ensure(room, queue);
-  distinctFirsts.ensure(storeCount() + 1, queue);
-  groupedKeys.ensure(room, queue);
-  cellFirsts.ensure(cellCount + 1, queue);
-  for (auto *array : {&numbers, &cellOf, &order, &positionOf})
-    array->ensure(room, queue);
-  total.ensure(1, queue);
-  markNone(keys.data(), entries, queue);
+/// The keys of all entries by number: distinct ones, unless each travels.
+DistinctKeys RowExchange::numberKeys() {
+  const int64_t *entriesOf = tables.add(storeEntries, queue);
+  numbers.ensure(roomFor(entries), queue);
+  if (!travel.requestersDeduplicate) {
+    fillNumbers(numbers.data(), entries, queue);
+    const std::vector<uint32_t> all{static_cast<uint32_t>(entries)};
+    return {keys.data(), entriesOf, tables.add(all, queue), storeCount()};
+  }
   UniqueResult result;
-  result.ids = distinctKeys.data();
+  result.ids = distinctKeys.ensure(roomFor(entries), queue);
   result.inverse = numbers.data();
-  result.offsets = distinctFirsts.data();
-  result.total = total.data();
-  unique.run(keys.data(), entries, tables.add(storeEntries, queue), storeCount(), result, queue);
+  result.offsets = distinctFirsts.ensure(storeCount() + 1, queue);
+  result.total = total.ensure(1, queue);
+  unique.run(keys.data(), entries, entriesOf, storeCount(), result, queue);
+  return {result.ids, result.offsets, result.total, storeCount()};
+}
+
+KeyOwners RowExchange::describeOwners() {
   std::vector<uint64_t> members;
+  std::vector<int32_t> sections;
   std::vector<int64_t> firstMembers{0}, keyBits;
-  for (const DeviceExchangedStore &store : stores) {
+  for (const ExchangedStore &store : stores) {
     members.insert(members.end(), store.members.begin(), store.members.end());
+    sections.resize(members.size(), -1);
+    for (size_t member = 0; member < store.replicated.size(); ++member)
+      if (store.replicated[member])
+        sections[firstMembers.back() + member] = sharesReplicas(store) ? ranks : rank;
     firstMembers.push_back(static_cast<int64_t>(members.size()));
     keyBits.push_back(store.keyBits);
   }
-  const DistinctKeys distinct{distinctKeys.data(), distinctFirsts.data(), total.data(),
-                              storeCount()};
-  const KeyOwners owners{tables.add(members, queue), tables.add(firstMembers, queue),
-                         tables.add(keyBits, queue), ranks};
+  return {tables.add(members, queue), tables.add(sections, queue), tables.add(firstMembers, queue),
+          tables.add(keyBits, queue), ranks};
+}
+
+/// Numbered keys, by cell, and where each cell begins.
+void RowExchange::sortKeys() {
+  const int64_t room = roomFor(entries);
+  groupedKeys.ensure(room, queue);
+  cellFirsts.ensure(cellCount() + 2, queue);
+  for (auto *array : {&cellOf, &order, &positionOf})
+    array->ensure(room, queue);
+  markNone(keys.data(), entries, cellFirsts.data() + cellCount() + 1, queue);
+  const DistinctKeys distinct = numberKeys();
+  owners = describeOwners();
   findCells(distinct, entries, owners, cellOf.data(), queue);
-  stableOrder.run(cellOf.data(), entries, cellCount + 1, order.data(), queue);
-  groupKeys(distinct, entries, cellOf.data(), order.data(), cellCount, positionOf.data(),
+  stableOrder.run(cellOf.data(), entries, cellCount() + 1, order.data(), queue);
+  groupKeys(distinct, entries, cellOf.data(), order.data(), cellCount(), positionOf.data(),
             groupedKeys.data(), cellFirsts.data(), queue);
 }
 
 /// What this rank asks others for, and they this one.
 void RowExchange::countKeys(Communicator &on) {
-  const auto cellCount = static_cast<size_t>(cell(ranks, 0));
-  GENREC_CUDA_CHECK(cudaMemcpyAsync(firstsOnHost, cellFirsts.data(),
-                                    (cellCount + 1) * sizeof(int64_t), cudaMemcpyDeviceToHost,
-                                    queue));
+  const auto size = static_cast<size_t>(cellCount());
+  GENREC_CUDA_CHECK(cudaMemcpyAsync(firstsOnHost, cellFirsts.data(), (size + 2) * sizeof(int64_t),
+                                    cudaMemcpyDeviceToHost, queue));
   waitForStream(queue);
-  positions.assign(firstsOnHost, firstsOnHost + cellCount + 1);
-  std::vector<int64_t> asks(cellCount);
-  for (size_t i = 0; i < cellCount; ++i)
-    asks[i] = positions[i + 1] - positions[i];
-  served = asks;
+  positions.assign(firstsOnHost, firstsOnHost + size + 1);
+  traffic.lookedUp += firstsOnHost[size + 1];
   traffic.asked += positions.back();
-  if (ranks > 1) {
+  askers =
+      std::ranges::any_of(stores, [&](auto &of) { return sharesReplicas(of); }) ? 2 * ranks : ranks;
+  served.assign(static_cast<size_t>(cell(askers, 0)), 0);
+  // Of each rank: what it asks for, and behind that how many rows of replicas.
+  const int64_t kinds = askers / ranks, width = kinds * storeCount();
+  std::vector<int64_t> mine(static_cast<size_t>(ranks * width)), told = mine;
+  for (int32_t other = 0; other < ranks; ++other)
+    for (int64_t store = 0; store < storeCount(); ++store) {
+      mine[other * width + store] = countRows(cell(other, store));
+      if (kinds > 1)
+        mine[other * width + storeCount() + store] = countRows(cell(ranks, store));
+    }
+  std::copy_n(mine.begin() + rank * width, width, told.begin() + rank * width);
+  if (ranks > 1 && (hasShards || kinds > 1)) {
     std::vector<SendPart> send(ranks);
     std::vector<ReceivePart> receive(ranks);
-    const auto bytes = static_cast<int64_t>(stores.size() * sizeof(int64_t));
+    const auto bytes = width * static_cast<int64_t>(sizeof(int64_t));
     for (int32_t other = 0; other < ranks; ++other) {
-      send[other] = {asks.data() + cell(other, 0), bytes};
-      receive[other] = {served.data() + cell(other, 0), bytes};
+      send[other] = {mine.data() + other * width, bytes};
+      receive[other] = {told.data() + other * width, bytes};
     }
     on.exchange(send, receive);
   }
+  for (int32_t asker = 0; asker < askers; ++asker)
+    std::copy_n(told.begin() + asker % ranks * width + asker / ranks * storeCount(), storeCount(),
+                served.begin() + cell(asker, 0));
 }
 
-/// Where rows are: of this rank by owner, of others by store and who asks.
+/// Where rows are: of this rank by section, of others by store and who asks.
 void RowExchange::layOutMessages() {
   for (auto *layouts : {&askedValues, &askedSums, &servedValues, &servedSums})
     layouts->clear();
   valueBegins.assign(1, 0);
   sumBegins.assign(1, 0);
   std::vector<int64_t> asks(stores.size()), values, rowFloats, begins, flags, dims;
-  for (int32_t other = 0; other < ranks; ++other) {
+  for (int32_t section = 0; section <= ranks; ++section) {
     for (int64_t store = 0; store < storeCount(); ++store)
-      asks[store] = positions[cell(other, store) + 1] - positions[cell(other, store)];
+      asks[store] = countRows(cell(section, store));
     const MessageLayout &ofValues = askedValues.emplace_back(layOutValues(asks.data())),
                         &ofSums = askedSums.emplace_back(layOutSums(asks.data()));
-    servedValues.push_back(layOutValues(served.data() + cell(other, 0)));
-    servedSums.push_back(layOutSums(served.data() + cell(other, 0)));
     const int64_t firstFlag = sumBegins.back() * static_cast<int64_t>(sizeof(float));
     for (int64_t store = 0; store < storeCount(); ++store) {
       values.push_back(valueBegins.back() + ofValues.begins[store]);
@@ -177,49 +246,107 @@ void RowExchange::layOutMessages() {
     valueBegins.push_back(valueBegins.back() + ofValues.floats());
     sumBegins.push_back(sumBegins.back() + ofSums.floats());
   }
-  for (const DeviceExchangedStore &store : stores) {
+  for (int32_t asker = 0; asker < askers; ++asker) {
+    servedValues.push_back(layOutValues(served.data() + cell(asker, 0)));
+    servedSums.push_back(layOutSums(served.data() + cell(asker, 0)));
+  }
+  for (const ExchangedStore &store : stores) {
     rowFloats.push_back(store.valueFloats());
     dims.push_back(store.dim);
   }
   wanted.assign(1, 0);
   for (int64_t store = 0; store < storeCount(); ++store)
-    for (int32_t other = 0; other < ranks; ++other)
-      wanted.push_back(wanted.back() + served[cell(other, store)]);
-  traffic.served += wanted.back();
+    for (int32_t asker = 0; asker < askers; ++asker) {
+      wanted.push_back(wanted.back() + countServed(asker, store));
+      if (asker >= ranks && asker != ranks + rank)
+        continue; // replicas of others are their own
+      traffic.served += countServed(asker, store);
+      traffic.found += travel.ownersDeduplicate ? 0 : countServed(asker, store);
+    }
   cells = {tables.add(positions, queue),
            tables.add(values, queue),
            tables.add(rowFloats, queue),
            tables.add(begins, queue),
            tables.add(flags, queue),
            tables.add(dims, queue),
-           cell(ranks, 0),
+           cellCount(),
            storeCount(),
            positions.back(),
            widest};
 }
 
-void RowExchange::exchangeKeys(Communicator &on) {
-  wantedInOrder = groupedKeys.data();
-  if (ranks == 1)
-    return;
+/// Of rows that ranks own, or of replicas: those of rank r come to to[r].
+void RowExchange::exchangeKeys(Communicator &on, bool ofReplicas, std::span<int64_t *const> to) {
   std::vector<SendPart> send(ranks);
   std::vector<ReceivePart> receive(ranks);
-  std::vector<int64_t> from{0}, to;
-  int64_t *keysIn = receivedKeys.ensure(roomFor(wanted.back()), queue);
   for (int32_t other = 0; other < ranks; ++other) {
-    const int64_t first = positions[cell(other, 0)], before = from.back();
-    send[other] = {groupedKeys.data() + first, (positions[cell(other + 1, 0)] - first) * 8};
-    for (int64_t store = 0; store < storeCount(); ++store) {
-      from.push_back(from.back() + served[cell(other, store)]);
-      to.push_back(wanted[store * ranks + other]);
-    }
-    receive[other] = {keysIn + before, (from.back() - before) * 8};
+    const int32_t section = ofReplicas ? ranks : other;
+    const int64_t first = positions[cell(section, 0)];
+    send[other] = {groupedKeys.data() + first, (positions[cell(section + 1, 0)] - first) * 8};
+    int64_t count = 0;
+    for (int64_t store = 0; store < storeCount(); ++store)
+      count += countServed(ofReplicas ? ranks + other : other, store);
+    receive[other] = {to[other], count * 8};
     traffic.idBytes += other == rank ? 0 : receive[other].bytes;
   }
-  on.exchange(send, receive, onDevice());
+  if (ofReplicas || hasShards)
+    return on.exchange(send, receive, onDevice());
+  // Of rows that ranks own there are none but replicas that stay as they are.
+  if (receive[rank].bytes > 0)
+    GENREC_CUDA_CHECK(cudaMemcpyAsync(to[rank], send[rank].data,
+                                      static_cast<size_t>(receive[rank].bytes),
+                                      cudaMemcpyDeviceToDevice, queue));
+}
+
+void RowExchange::exchangeKeys(Communicator &on) {
+  wantedInOrder = groupedKeys.data();
+  if (ranks == 1 || (!hasShards && askers == ranks))
+    return; // this rank asks itself
+  std::vector<int64_t> from{0}, to;
+  std::vector<int64_t *> places;
+  int64_t *keysIn = receivedKeys.ensure(roomFor(wanted.back()), queue);
+  for (int32_t asker = 0; asker < askers; ++asker) {
+    places.push_back(keysIn + from.back());
+    for (int64_t store = 0; store < storeCount(); ++store) {
+      from.push_back(from.back() + countServed(asker, store));
+      to.push_back(firstWanted(store, asker));
+    }
+  }
+  exchangeKeys(on, false, std::span(places).first(ranks));
+  if (askers > ranks)
+    exchangeKeys(on, true, std::span(places).last(ranks));
   wantedInOrder = wantedKeys.ensure(roomFor(wanted.back()), queue);
-  reorderKeys(keysIn, tables.add(from, queue), tables.add(to, queue), cell(ranks, 0), wanted.back(),
-              wantedKeys.data(), queue);
+  reorderKeys(keysIn, tables.add(from, queue), tables.add(to, queue), cell(askers, 0),
+              wanted.back(), wantedKeys.data(), queue);
+}
+
+/// Numbers the distinct keys that ranks ask for; where sums of them will be collected, also brings
+/// their rows into the order of these numbers.
+void RowExchange::numberWanted() {
+  const int64_t asked = wanted.back();
+  askedCells = {tables.add(wanted, queue), storeCount(), ranks, askers, asked};
+  std::vector<int64_t> storeFirsts;
+  for (int64_t store = 0; store <= storeCount(); ++store)
+    storeFirsts.push_back(firstWanted(store));
+  UniqueResult result;
+  result.inverse = ownedNumbers.ensure(roomFor(asked), queue);
+  result.offsets = ownedFirsts.ensure(storeCount() + 1, queue);
+  result.total = ownedTotal.ensure(1, queue);
+  unique.run(wantedInOrder, asked, tables.add(storeFirsts, queue), storeCount(), result, queue);
+  if (travel.ownersDeduplicate) {
+    countFound(askedCells, ownedNumbers.data(), rank, seen.ensure(roomFor(asked), queue),
+               found.ensure(1, queue), queue);
+    GENREC_CUDA_CHECK(
+        cudaMemcpyAsync(foundOnHost, found.data(), sizeof(int64_t), cudaMemcpyDeviceToHost, queue));
+    isFoundTold = true;
+  }
+  if (!collects || asked == 0)
+    return;
+  stableOrder.run(ownedNumbers.data(), asked, asked, ownedOrder.ensure(roomFor(asked), queue),
+                  queue);
+  findSegments(ownedNumbers.data(), ownedOrder.data(), asked, ownedTotal.data(),
+               segments.ensure(roomFor(asked) + 1, queue), queue);
+  findAskers(askedCells, ownedOrder.data(), askedRows.ensure(roomFor(asked), queue), queue);
 }
 
 //===----------------------------------------------------------------------===//
@@ -229,9 +356,18 @@ void RowExchange::exchangeKeys(Communicator &on) {
 void RowExchange::findWanted(const FindRows &find) {
   float **to = rows.ensure(roomFor(wanted.back()), queue);
   for (int64_t store = 0; store < storeCount(); ++store) {
-    const int64_t first = wanted[store * ranks], count = wanted[(store + 1) * ranks] - first;
+    const int64_t first = firstWanted(store), count = firstWanted(store + 1) - first;
     if (count > 0)
       find(static_cast<int32_t>(store), wantedInOrder + first, count, to + first);
+  }
+}
+
+/// The rows that an asker asks for, as a message.
+void RowExchange::gatherValues(int32_t asker, const MessageLayout &layout, float *to) {
+  for (int64_t store = 0; store < storeCount(); ++store) {
+    const int64_t width = stores[store].valueFloats();
+    gatherRows<float>(rows.data() + firstWanted(store, asker), countServed(asker, store), width,
+                      to + layout.begins[store], width, queue);
   }
 }
 
@@ -247,18 +383,16 @@ void RowExchange::exchangeValues(Communicator &on) {
     GENREC_CUDA_CHECK(cudaMemsetAsync(message, 0, static_cast<size_t>(floats) * 4, queue));
   for (int32_t other = 0; other < ranks; ++other) {
     const bool isOwn = other == rank;
-    float *to = isOwn ? values.data() + valueBegins[rank] : message;
-    for (int64_t store = 0; store < storeCount(); ++store)
-      gatherRows<float>(rows.data() + wanted[store * ranks + other], served[cell(other, store)],
-                        stores[store].valueFloats(), to + servedValues[other].begins[store],
-                        stores[store].valueFloats(), queue);
+    gatherValues(other, servedValues[other], isOwn ? values.data() + valueBegins[rank] : message);
     if (isOwn)
       continue;
     send[other] = servedValues[other].part(message);
     receive[other] = askedValues[other].part(values.data() + valueBegins[other]);
     message += servedValues[other].floats();
   }
-  if (ranks > 1)
+  if (askers > ranks)
+    gatherValues(ranks + rank, askedValues[ranks], values.data() + valueBegins[ranks]);
+  if (ranks > 1 && hasShards)
     traffic.rowBytes += valueMessages.exchange(on, send, receive, queue);
 }
 
@@ -271,11 +405,13 @@ void RowExchange::giveAllAddresses() {
   }
 }
 
-void RowExchange::ask(Communicator &on) {
-  numberKeys();
+void RowExchange::ask(Communicator &on, bool collectsSums) {
+  collects = collectsSums;
+  sortKeys();
   countKeys(on);
   layOutMessages();
   exchangeKeys(on);
+  numberWanted();
 }
 
 void RowExchange::bring(Communicator &on, const FindRows &find) {
@@ -326,80 +462,90 @@ void RowExchange::endPortion(int32_t portion) {
   }
 }
 
-/// Sends node `number` of this rank, where it has so many, and gets those of others.
-void RowExchange::exchangeNode(size_t number) {
+/// Sends node `number` of this rank, where it has so many, and gets those of others from `to` on:
+/// sums of rows that ranks own, or of replicas. Returns their end.
+float *RowExchange::exchangeNode(size_t number, bool ofReplicas, float *to) {
   std::vector<FloatPart> send(ranks), receive(ranks);
+  for (int32_t other = 0; other < ranks; ++other) {
+    const int32_t section = ofReplicas ? ranks : other, asker = ofReplicas ? ranks + other : other;
+    const bool isOwn = other == rank;
+    if (number < nodes.size() && isOwn)
+      leafMessages[asker].push_back(nodes[number].sums + sumBegins[section]);
+    else if (number < nodes.size())
+      send[other] = askedSums[section].part(nodes[number].sums + sumBegins[section]);
+    if (isOwn || number >= covers[other].size())
+      continue;
+    leafMessages[asker].push_back(to);
+    receive[other] = servedSums[asker].part(to);
+    to += servedSums[asker].floats();
+  }
+  if (ranks > 1 && (ofReplicas || hasShards))
+    traffic.gradientBytes += sumMessages.exchange(comm, send, receive, queue);
+  return to;
+}
+
+void RowExchange::exchangeNode(size_t number) {
   int64_t floats = 0;
-  auto comesFrom = [&](int32_t other) { return other != rank && number < covers[other].size(); };
-  for (int32_t other = 0; other < ranks; ++other)
-    floats += comesFrom(other) ? servedSums[other].floats() : 0;
+  for (int32_t asker = 0; asker < askers; ++asker)
+    if (asker % ranks != rank && number < covers[asker % ranks].size())
+      floats += servedSums[asker].floats();
   if (received.size() == number)
     received.emplace_back("exchange.received_sums");
   float *to = ranks > 1 ? received[number].ensure(roomFor(floats), queue) : nullptr;
-  for (int32_t other = 0; other < ranks; ++other) {
-    if (other != rank && number < nodes.size())
-      send[other] = askedSums[other].part(nodes[number].sums + sumBegins[other]);
-    if (comesFrom(other)) {
-      leafMessages[other].push_back(to);
-      receive[other] = servedSums[other].part(to);
-      to += servedSums[other].floats();
-    }
-  }
-  if (number < nodes.size())
-    leafMessages[rank].push_back(nodes[number].sums + sumBegins[rank]);
-  if (ranks > 1)
-    traffic.gradientBytes += sumMessages.exchange(comm, send, receive, queue);
+  to = exchangeNode(number, false, to);
+  if (askers > ranks)
+    exchangeNode(number, true, to);
 }
 
-/// Numbers the distinct rows that ranks ask for.
-OwnedRows RowExchange::describeOwned() {
-  const int64_t room = wanted.back();
-  std::vector<int64_t> storeFirsts, begins, flags, dims;
+/// The nodes of all ranks, rank by rank.
+std::vector<LeafNode> RowExchange::listLeaves() const {
   std::vector<LeafNode> leaves;
-  std::vector<int64_t> updateBegins{0};
-  for (int64_t store = 0; store <= storeCount(); ++store)
-    storeFirsts.push_back(wanted[store * ranks]);
+  for (int32_t other = 0; other < ranks; ++other)
+    for (size_t node = 0; node < covers[other].size(); ++node) {
+      LeafNode &leaf = leaves.emplace_back();
+      leaf.firstPortion = covers[other][node].first;
+      for (int32_t kind = 0; kind < askers / ranks; ++kind)
+        leaf.messages[kind] = leafMessages[kind * ranks + other][node];
+    }
+  return leaves;
+}
+
+OwnedRows RowExchange::describeOwned() {
+  std::vector<int64_t> begins, flags, dims, updateBegins{0};
+  std::vector<int32_t> leafFirsts{0};
   for (int64_t store = 0; store < storeCount(); ++store) {
     dims.push_back(stores[store].dim);
-    const int64_t count = storeFirsts[store + 1] - storeFirsts[store];
+    const int64_t count = firstWanted(store + 1) - firstWanted(store);
     updateBegins.push_back(updateBegins.back() + aligned(count * stores[store].dim));
   }
-  for (int32_t other = 0; other < ranks; ++other) {
-    const MessageLayout &layout = servedSums[other];
+  for (const MessageLayout &layout : servedSums) {
     begins.insert(begins.end(), layout.begins.begin(), layout.begins.end());
     flags.insert(flags.end(), layout.flags.begin(), layout.flags.end());
-    for (size_t node = 0; node < covers[other].size(); ++node)
-      leaves.push_back({leafMessages[other][node], covers[other][node].first, other});
   }
-  UniqueResult result;
-  result.inverse = ownedNumbers.ensure(roomFor(room), queue);
-  result.offsets = ownedFirsts.ensure(storeCount() + 1, queue);
-  result.total = ownedTotal.ensure(1, queue);
-  unique.run(wantedInOrder, room, tables.add(storeFirsts, queue), storeCount(), result, queue);
+  for (const std::vector<PortionNode> &cover : covers)
+    leafFirsts.push_back(leafFirsts.back() + static_cast<int32_t>(cover.size()));
   updateSums.ensure(roomFor(updateBegins.back()), queue);
+  for (int64_t store = 0; store < storeCount(); ++store)
+    updates[store].sums = updateSums.data() + updateBegins[store];
   OwnedRows owned;
-  owned.distinct = {nullptr, ownedFirsts.data(), ownedTotal.data(), storeCount()};
-  owned.numbers = ownedNumbers.data();
-  owned.firsts = tables.add(wanted, queue);
+  owned.cells = askedCells;
+  owned.distinct = {wantedInOrder, ownedFirsts.data(), ownedTotal.data(), storeCount()};
+  owned.order = ownedOrder.data();
+  owned.segments = segments.data();
+  owned.from = askedRows.data();
   owned.rows = rows.data();
   owned.begins = tables.add(begins, queue);
   owned.flags = tables.add(flags, queue);
   owned.dims = tables.add(dims, queue);
   owned.updates = tables.add(updateBegins, queue);
-  owned.leaves = tables.add(leaves, queue);
-  owned.leafCount = static_cast<int32_t>(leaves.size());
-  owned.places = places.ensure(roomFor(room) * ranks, queue);
-  owned.asked = room;
-  owned.stores = storeCount();
+  owned.leaves = tables.add(listLeaves(), queue);
+  owned.leafFirsts = tables.add(leafFirsts, queue);
   owned.widest = widest;
-  owned.ranks = ranks;
-  for (int64_t store = 0; store < storeCount(); ++store)
-    updates[store].sums = updateSums.data() + updateBegins[store];
   return owned;
 }
 
 void RowExchange::collect() {
-  leafMessages.assign(ranks, {});
+  leafMessages.assign(askers, {});
   size_t most = 0;
   for (const std::vector<PortionNode> &cover : covers)
     most = std::max(most, cover.size());
@@ -408,6 +554,8 @@ void RowExchange::collect() {
   const int64_t room = wanted.back();
   counts.ensure(storeCount() + 1, queue);
   updateRows.ensure(roomFor(room), queue);
+  if (askers > ranks)
+    updateOwned.ensure(roomFor(room), queue);
   if (room == 0)
     GENREC_CUDA_CHECK(
         cudaMemsetAsync(counts.data(), 0, static_cast<size_t>(storeCount()) * 8, queue));
@@ -416,8 +564,10 @@ void RowExchange::collect() {
     findTouched(owned, touched.ensure(roomFor(room), queue), queue);
     flagRanks.run(touched.data(), room, touchedRanks.ensure(roomFor(room), queue),
                   touchedTotal.ensure(1, queue), queue);
-    addLeaves(owned, touched.data(), touchedRanks.data(), touchedTotal.data(), updateRows.data(),
-              updateSums.data(), counts.data(), queue);
+    addLeaves(owned, owners, rank, touched.data(), touchedRanks.data(), touchedTotal.data(),
+              {updateRows.data(), updateSums.data(), counts.data(),
+               askers > ranks ? updateOwned.data() : nullptr},
+              queue);
   }
   describeUpdates();
 }
@@ -431,9 +581,10 @@ void RowExchange::describeUpdates() {
   std::vector<SegmentSums> segments(stores.size());
   for (int64_t store = 0; store < storeCount(); ++store) {
     Update &update = updates[store];
-    const int64_t first = wanted[store * ranks];
-    update.most = wanted[(store + 1) * ranks] - first;
+    const int64_t first = firstWanted(store);
+    update.most = firstWanted(store + 1) - first;
     update.rows = updateRows.data() + first;
+    update.isOwned = askers > ranks ? updateOwned.data() + first : nullptr;
     update.numbers = iota.data();
     SegmentSums &sums = segments[store];
     sums.dim = sums.terms.ld = stores[store].dim;

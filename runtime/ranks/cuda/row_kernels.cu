@@ -23,15 +23,47 @@ int shiftOf(int64_t widest) {
 
 LaunchShape shapeOfRows(int64_t rows, int shift) { return shapeOfThreads(rows << shift, kThreads); }
 
-__global__ void __launch_bounds__(kThreads) markKernel(int64_t *keys, int64_t count) {
+/// Adds what threads have counted to *total: one addition of each block.
+__device__ void addCounted(Word mine, Word *total) {
+  __shared__ Word ofBlock;
+  if (threadIdx.x == 0)
+    ofBlock = 0;
+  __syncthreads();
+  if (mine)
+    atomicAdd(&ofBlock, mine);
+  __syncthreads(); // all have added
+  if (threadIdx.x == 0 && ofBlock)
+    atomicAdd(total, ofBlock);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    markKernel(int64_t *keys, int64_t count, Word *keysThere) {
+  Word mine = 0;
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
     if (keys[i] < 0)
       keys[i] = kNoKey;
+    else
+      ++mine;
+  addCounted(mine, keysThere);
+}
+
+/// The member of all stores' that a key is of.
+__device__ int64_t memberOf(const KeyOwners &owners, int64_t store, int64_t key) {
+  const int64_t first = owners.firstMembers[store];
+  return owners.firstMembers[store + 1] - first == 1 ? first
+                                                     : first + (key >> owners.keyBits[store]);
+}
+
+__device__ int32_t ownerOfKey(const KeyOwners &owners, int64_t store, int64_t member, int64_t key) {
+  const bool isOne = owners.firstMembers[store + 1] - owners.firstMembers[store] == 1;
+  const int64_t id = isOne ? key : key & ((int64_t(1) << owners.keyBits[store]) - 1);
+  const uint64_t hash = kernels::wholeXxh3(id, static_cast<int64_t>(owners.members[member]));
+  return getOwner(static_cast<int32_t>(hash >> (64 - kSliceBits)), owners.ranks);
 }
 
 __global__ void __launch_bounds__(kThreads)
     cellKernel(DistinctKeys distinct, int64_t count, KeyOwners owners, uint32_t *cellOf) {
-  const auto none = static_cast<uint32_t>(owners.ranks * distinct.stores);
+  const auto none = static_cast<uint32_t>((owners.ranks + 1) * distinct.stores);
   for (int64_t u = threadInGrid(); u < count; u += threadsInGrid()) {
     const int64_t key = u < *distinct.total ? distinct.keys[u] : kNoKey;
     if (key == kNoKey) {
@@ -39,13 +71,11 @@ __global__ void __launch_bounds__(kThreads)
       continue;
     }
     const int64_t store = lastAtMost(distinct.firsts, distinct.stores, u);
-    const int64_t first = owners.firstMembers[store], bits = owners.keyBits[store];
-    const bool isOne = owners.firstMembers[store + 1] - first == 1;
-    const uint64_t table = owners.members[first + (isOne ? 0 : key >> bits)];
-    const int64_t id = isOne ? key : key & ((int64_t(1) << bits) - 1);
-    const uint64_t hash = kernels::wholeXxh3(id, static_cast<int64_t>(table));
-    const int32_t owner = getOwner(static_cast<int32_t>(hash >> (64 - kSliceBits)), owners.ranks);
-    cellOf[u] = static_cast<uint32_t>(owner * distinct.stores + store);
+    const int64_t member = memberOf(owners, store, key);
+    int32_t section = owners.sections[member];
+    if (section < 0)
+      section = ownerOfKey(owners, store, member, key);
+    cellOf[u] = static_cast<uint32_t>(section * distinct.stores + store);
   }
 }
 
@@ -80,17 +110,16 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
     const uint32_t number = numbers[i];
     const int64_t cell = cellOf[number];
-    rows[i] = cell == cells.cells
-                  ? zeros
-                  : values + cells.values[cell] +
-                        (positions[number] - cells.firsts[cell]) *
-                            cells.rowFloats[cell % cells.stores];
+    rows[i] = cell == cells.cells ? zeros
+                                  : values + cells.values[cell] +
+                                        (positions[number] - cells.firsts[cell]) *
+                                            cells.rowFloats[cell % cells.stores];
   }
 }
 
-/// The cell of a store in which the value at float `at` is: its cells lie in the order of owners.
+/// The cell of a store in which the value at float `at` is: its cells lie in the order of sections.
 __device__ int64_t cellOfValue(const RowCells &cells, int64_t store, int64_t at) {
-  int64_t low = 0, high = cells.cells / cells.stores; // the owner is in [low, high)
+  int64_t low = 0, high = cells.cells / cells.stores; // the section is in [low, high)
   while (high - low > 1) {
     const int64_t middle = (low + high) / 2;
     (cells.values[middle * cells.stores + store] <= at ? low : high) = middle;
@@ -143,34 +172,67 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads) noteKernel(OwnedRows owned) {
-  for (int64_t i = threadInGrid(); i < owned.asked; i += threadsInGrid()) {
-    const int64_t cell = lastAtMost(owned.firsts, owned.stores * owned.ranks, i);
-    const int64_t rank = cell % owned.ranks;
-    owned.places[owned.numbers[i] * int64_t(owned.ranks) + rank] =
-        static_cast<int32_t>(i - owned.firsts[cell]);
+__global__ void __launch_bounds__(kThreads)
+    askerKernel(AskedCells cells, const uint32_t *order, AskedRow *from) {
+  for (int64_t k = threadInGrid(); k < cells.asked; k += threadsInGrid()) {
+    const int64_t cell = lastAtMost(cells.firsts, cells.stores * cells.askers, order[k]);
+    from[k] = {static_cast<int32_t>(cell % cells.askers),
+               static_cast<int32_t>(order[k] - cells.firsts[cell])};
   }
 }
 
-/// Where a leaf has the sum of a distinct key of a store; null where it has none.
-__device__ const float *sumIn(const OwnedRows &owned, const LeafNode &leaf, int64_t number,
+__global__ void __launch_bounds__(kThreads) foundKernel(AskedCells cells, const uint32_t *numbers,
+                                                        int32_t rank, uint32_t *seen, Word *found) {
+  Word mine = 0;
+  for (int64_t i = threadInGrid(); i < cells.asked; i += threadsInGrid()) {
+    const int64_t cell = lastAtMost(cells.firsts, cells.stores * cells.askers, i);
+    const auto asker = static_cast<int32_t>(cell % cells.askers);
+    if (asker < cells.ranks || asker == cells.ranks + rank)
+      mine += atomicExch(seen + numbers[i], 1u) == 0;
+  }
+  addCounted(mine, found);
+}
+
+/// Where a leaf has the sum of a row of a store that its rank asks for; null where it has none.
+__device__ const float *sumIn(const OwnedRows &owned, const LeafNode &leaf, AskedRow row,
                               int64_t store) {
-  const int32_t place = owned.places[number * owned.ranks + leaf.rank];
-  const int64_t cell = leaf.rank * owned.stores + store;
-  if (place < 0 || !reinterpret_cast<const uint8_t *>(leaf.message)[owned.flags[cell] + place])
+  const float *message = leaf.messages[row.asker >= owned.cells.ranks];
+  const int64_t cell = row.asker * owned.cells.stores + store;
+  if (!reinterpret_cast<const uint8_t *>(message)[owned.flags[cell] + row.place])
     return nullptr;
-  return leaf.message + owned.begins[cell] + place * owned.dims[store];
+  return message + owned.begins[cell] + row.place * owned.dims[store];
+}
+
+/// Calls body(leaf, sum) for all sums of a distinct key, leaf by leaf from left to right, until it
+/// returns false. Ranks have consecutive leaves.
+template <class Body>
+__device__ void forSums(const OwnedRows &owned, int64_t number, int64_t store, const Body &body) {
+  const int32_t ranks = owned.cells.ranks;
+  const int64_t end = owned.segments[number + 1];
+  for (int64_t first = owned.segments[number], last; first < end; first = last) {
+    const int32_t rank = owned.from[first].asker % ranks;
+    for (last = first + 1; last < end && owned.from[last].asker % ranks == rank;)
+      ++last;
+    for (int32_t i = owned.leafFirsts[rank]; i < owned.leafFirsts[rank + 1]; ++i) {
+      const LeafNode leaf = owned.leaves[i];
+      for (int64_t k = first; k < last; ++k)
+        if (const float *sum = sumIn(owned, leaf, owned.from[k], store))
+          if (!body(leaf, sum))
+            return;
+    }
+  }
 }
 
 __global__ void __launch_bounds__(kThreads) touchedKernel(OwnedRows owned, uint8_t *touched) {
   const int64_t total = *owned.distinct.total;
-  for (int64_t u = threadInGrid(); u < owned.asked; u += threadsInGrid()) {
+  for (int64_t u = threadInGrid(); u < owned.cells.asked; u += threadsInGrid()) {
     bool isTouched = false;
-    if (u < total) {
-      const int64_t store = lastAtMost(owned.distinct.firsts, owned.stores, u);
-      for (int32_t leaf = 0; leaf < owned.leafCount && !isTouched; ++leaf)
-        isTouched = sumIn(owned, owned.leaves[leaf], u, store) != nullptr;
-    }
+    if (u < total)
+      forSums(owned, u, lastAtMost(owned.distinct.firsts, owned.cells.stores, u),
+              [&](const LeafNode &, const float *) {
+                isTouched = true;
+                return false;
+              });
     touched[u] = isTouched;
   }
 }
@@ -178,16 +240,7 @@ __global__ void __launch_bounds__(kThreads) touchedKernel(OwnedRows owned, uint8
 /// Flags before distinct key `u`.
 __device__ int64_t flagsBefore(const OwnedRows &owned, const uint32_t *before,
                                const uint32_t *total, int64_t u) {
-  return u < owned.asked ? before[u] : *total;
-}
-
-/// Where the store has a distinct key's row: any rank that asks for it says so.
-__device__ float *storedRow(const OwnedRows &owned, int64_t number, int64_t store) {
-  int32_t rank = 0;
-  while (owned.places[number * owned.ranks + rank] < 0)
-    ++rank;
-  return owned
-      .rows[owned.firsts[store * owned.ranks + rank] + owned.places[number * owned.ranks + rank]];
+  return u < owned.cells.asked ? before[u] : *total;
 }
 
 /// One element of the sum of a distinct key. Leaves come from left to right: before one joins,
@@ -197,43 +250,53 @@ __device__ float addLeavesOf(const OwnedRows &owned, int64_t number, int64_t sto
   constexpr int kMostPending = 32; // one per level of the tree
   float pending[kMostPending];
   int meets[kMostPending], count = 0, before = 0;
-  for (int32_t i = 0; i < owned.leafCount; ++i) {
-    const LeafNode leaf = owned.leaves[i];
-    const float *sum = sumIn(owned, leaf, number, store);
-    if (!sum)
-      continue;
-    const int level = count ? 32 - __clz(before ^ leaf.firstPortion) : 0;
+  forSums(owned, number, store, [&](const LeafNode &leaf, const float *sum) {
+    const int level = count ? 32 - __clz(before ^ leaf.firstPortion) : 0; // 0: of one leaf
     for (; count > 1 && meets[count - 1] <= level; --count)
       pending[count - 2] += pending[count - 1];
     pending[count] = sum[element];
     meets[count++] = level;
     before = leaf.firstPortion;
-  }
+    return true;
+  });
   for (; count > 1; --count)
     pending[count - 2] += pending[count - 1];
   return pending[0];
 }
 
+/// Whether this rank owns what an asker asks for: a key of a store.
+__device__ bool isOwnedBy(const OwnedRows &owned, const KeyOwners &owners, int32_t rank,
+                          int32_t asker, int64_t store, int64_t key) {
+  return asker < owned.cells.ranks ||
+         ownerOfKey(owners, store, memberOf(owners, store, key), key) == rank;
+}
+
 __global__ void __launch_bounds__(kThreads)
-    leavesKernel(OwnedRows owned, const uint8_t *touched, const uint32_t *before,
-                 const uint32_t *total, int shift, float **updateRows, float *sums) {
+    leavesKernel(OwnedRows owned, KeyOwners owners, int32_t rank, const uint8_t *touched,
+                 const uint32_t *before, const uint32_t *total, int shift, OwnedUpdates updates) {
   const int64_t lanes = int64_t(1) << shift, lane = threadInGrid() & (lanes - 1);
-  for (int64_t u = threadInGrid() >> shift; u < owned.asked; u += threadsInGrid() >> shift) {
+  for (int64_t u = threadInGrid() >> shift; u < owned.cells.asked; u += threadsInGrid() >> shift) {
     if (!touched[u])
       continue;
-    const int64_t store = lastAtMost(owned.distinct.firsts, owned.stores, u);
+    const int64_t store = lastAtMost(owned.distinct.firsts, owned.cells.stores, u);
     const int64_t first = flagsBefore(owned, before, total, owned.distinct.firsts[store]);
     const int64_t at = before[u] - first, dim = owned.dims[store];
     for (int64_t c = lane; c < dim; c += lanes)
-      sums[owned.updates[store] + at * dim + c] = addLeavesOf(owned, u, store, c);
-    if (lane == 0)
-      updateRows[owned.firsts[store * owned.ranks] + at] = storedRow(owned, u, store);
+      updates.sums[owned.updates[store] + at * dim + c] = addLeavesOf(owned, u, store, c);
+    if (lane != 0)
+      continue;
+    const int64_t to = owned.cells.firsts[store * owned.cells.askers] + at;
+    const int64_t k = owned.segments[u], row = owned.order[k];
+    updates.rows[to] = owned.rows[row];
+    if (updates.isOwned)
+      updates.isOwned[to] =
+          isOwnedBy(owned, owners, rank, owned.from[k].asker, store, owned.distinct.keys[row]);
   }
 }
 
 __global__ void __launch_bounds__(kThreads)
     countKernel(OwnedRows owned, const uint32_t *before, const uint32_t *total, int64_t *counts) {
-  for (int64_t store = threadInGrid(); store < owned.stores; store += threadsInGrid())
+  for (int64_t store = threadInGrid(); store < owned.cells.stores; store += threadsInGrid())
     counts[store] = flagsBefore(owned, before, total, owned.distinct.firsts[store + 1]) -
                     flagsBefore(owned, before, total, owned.distinct.firsts[store]);
 }
@@ -258,8 +321,10 @@ __global__ void __launch_bounds__(kThreads) addKernel(float *to, const float *fr
 
 } // namespace
 
-void markNone(int64_t *keys, int64_t count, cudaStream_t stream) {
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, kThreads), markKernel, keys, count);
+void markNone(int64_t *keys, int64_t count, int64_t *keysThere, cudaStream_t stream) {
+  GENREC_CUDA_CHECK(cudaMemsetAsync(keysThere, 0, sizeof(int64_t), stream));
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, kThreads), markKernel, keys, count,
+                     reinterpret_cast<Word *>(keysThere));
 }
 
 void findCells(const DistinctKeys &distinct, int64_t count, const KeyOwners &owners,
@@ -309,22 +374,33 @@ void mergeSums(const RowCells &cells, float *left, const float *right, cudaStrea
                      right);
 }
 
-void findTouched(const OwnedRows &owned, uint8_t *touched, cudaStream_t stream) {
-  const LaunchShape shape = shapeOfThreads(owned.asked, kThreads);
-  GENREC_CUDA_CHECK(cudaMemsetAsync(owned.places, 0xFF,
-                                    static_cast<size_t>(owned.asked * owned.ranks) * 4, stream));
-  GENREC_CUDA_LAUNCH(stream, shape, noteKernel, owned);
-  GENREC_CUDA_LAUNCH(stream, shape, touchedKernel, owned, touched);
+void findAskers(const AskedCells &cells, const uint32_t *order, AskedRow *from,
+                cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(cells.asked, kThreads), askerKernel, cells, order,
+                     from);
 }
 
-void addLeaves(const OwnedRows &owned, const uint8_t *touched, const uint32_t *before,
-               const uint32_t *total, float **updateRows, float *sums, int64_t *counts,
-               cudaStream_t stream) {
+void countFound(const AskedCells &cells, const uint32_t *numbers, int32_t rank, uint32_t *seen,
+                int64_t *found, cudaStream_t stream) {
+  GENREC_CUDA_CHECK(cudaMemsetAsync(found, 0, sizeof(int64_t), stream));
+  GENREC_CUDA_CHECK(cudaMemsetAsync(seen, 0, static_cast<size_t>(cells.asked) * 4, stream));
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(cells.asked, kThreads), foundKernel, cells, numbers,
+                     rank, seen, reinterpret_cast<Word *>(found));
+}
+
+void findTouched(const OwnedRows &owned, uint8_t *touched, cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(owned.cells.asked, kThreads), touchedKernel, owned,
+                     touched);
+}
+
+void addLeaves(const OwnedRows &owned, const KeyOwners &owners, int32_t rank,
+               const uint8_t *touched, const uint32_t *before, const uint32_t *total,
+               const OwnedUpdates &updates, cudaStream_t stream) {
   const int shift = shiftOf(owned.widest);
-  GENREC_CUDA_LAUNCH(stream, shapeOfRows(owned.asked, shift), leavesKernel, owned, touched, before,
-                     total, shift, updateRows, sums);
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(owned.stores, kThreads), countKernel, owned, before,
-                     total, counts);
+  GENREC_CUDA_LAUNCH(stream, shapeOfRows(owned.cells.asked, shift), leavesKernel, owned, owners,
+                     rank, touched, before, total, shift, updates);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(owned.cells.stores, kThreads), countKernel, owned,
+                     before, total, updates.counts);
 }
 
 void describeRows(genrec_domain *domain, const int64_t *count, cudaStream_t stream) {

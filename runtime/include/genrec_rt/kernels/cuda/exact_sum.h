@@ -23,10 +23,10 @@ void addExactly(const genrec_domain *rows, int64_t capacity, const float *values
                 void *scratch, cudaStream_t stream);
 
 /// The same in two steps, for ranks that have rows of their own: `limbs`, kExactSumScratchBytes,
-/// become the sum of this rank's values; of several ranks, one behind another, the sum is rounded,
-/// and the first ones are written to.
-void addLimbsExactly(const genrec_domain *rows, int64_t capacity, const float *values, void *limbs,
-                     cudaStream_t stream);
+/// become the sum of this rank's values, without rows whose `counts` is 0 (null: all count); of
+/// several ranks, one behind another, the sum is rounded, and the first ones are written to.
+void addLimbsExactly(const genrec_domain *rows, int64_t capacity, const float *values,
+                     const float *counts, void *limbs, cudaStream_t stream);
 void roundExactly(void *limbs, int32_t ranks, float *sum, cudaStream_t stream);
 
 } // namespace genrec::rt::cuda
