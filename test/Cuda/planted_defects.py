@@ -48,6 +48,9 @@ STORE_TESTS = "Seeds/StoreOrders.GiveTheSameRows/0:CudaStore.AgreesWithAMap"
 HOST_TESTS, RANK_TESTS = "HostPipeline.GivesTheLossesOfTheSteps", "HostPipeline.RanksExchangeRows"
 STEP_TESTS = "Seeds/DeviceSteps.HaveTheBitsOfTheHost/0"
 EXCHANGE_TESTS = "Seeds/DeviceRowExchanges.Rows*OfTheHost/*"
+REPLICA_TESTS = "Seeds/DeviceRowExchanges.ReplicasAreThoseOfTheHost/0"
+EQUAL_TESTS = "Seeds/DeviceRowExchanges.EqualKeysThatTravelAreThoseOfTheHost/0"
+EXACT_TESTS = "Seeds/DeviceRowExchanges.ExactSumsAreOfRowsThatCount/0"
 SUM_TESTS = "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*"
 CACHED_TESTS = "CudaCachedStore.IsATableWhateverTheCacheHolds"
 PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.AreThoseOfTheCpu", "DistinctLookups.*"
@@ -87,6 +90,14 @@ def session(name: str, file: str, old: str, new: str = "", nth: int = 1, tests: 
 
 def ranks(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
     return Defect(name, file, SESSION_RANK_TESTS, old, new, nth)
+
+
+def replicas(name: str, old: str, new: str = "", nth: int = 1, file: str = EXCHANGE) -> Defect:
+    return Defect(name, file, REPLICA_TESTS, old, new, nth)
+
+
+def equal(name: str, old: str, new: str = "", nth: int = 1, file: str = EXCHANGE) -> Defect:
+    return Defect(name, file, EQUAL_TESTS, old, new, nth)
 
 
 def early(name: str, old: str, new: str = "", nth: int = 1) -> Defect:
@@ -356,9 +367,9 @@ DEFECTS = [
            "  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(cells.rows, kThreads), mergeFlagsKernel, cells, left,\n                     right);",
            "GENREC_CUDA_LAUNCH(stream, shapeOfThreads(cells.rows, kThreads), mergeFlagsKernel, cells, left, right);\n"
            "  GENREC_CUDA_LAUNCH(stream, shapeOfRows(cells.rows, shift), mergeKernel, cells, left, right, shift);"),
-    Defect("places of ranks are not cleared", EXCHANGED, EXCHANGE_TESTS,
-           "GENREC_CUDA_CHECK(cudaMemsetAsync(owned.places, 0xFF,\n"
-           "                                    static_cast<size_t>(owned.asked * owned.ranks) * 4, stream));"),
+    Defect("rows that are asked for are not ordered", EXCHANGE, EXCHANGE_TESTS,
+           "stableOrder.run(ownedNumbers.data(), asked, asked, ownedOrder.ensure(roomFor(asked), queue),\n                  queue);",
+           "ownedOrder.ensure(roomFor(asked), queue);"),
     Defect("all lanes flag a row", EXCHANGED, EXCHANGE_TESTS, "if (lane != 0)\n      continue;"),
     Defect("a cell begins where the last one does", EXCHANGED, EXCHANGE_TESTS, "cell <= here", "cell < here"),
     Defect("one key too many has an owner", EXCHANGED, EXCHANGE_TESTS, "u < *distinct.total", "u <= *distinct.total"),
@@ -412,11 +423,11 @@ DEFECTS = [
     ranks("compute does not wait for the rows of other ranks", DEVICE,
           "GENREC_CUDA_CHECK(cudaEventRecord(followed, at(before)));"),
     ranks("ranks stay on the device that is current", FIND_DEVICE, "GENREC_CUDA_CHECK(cudaSetDevice(number));"),
-    ranks("counts of keys are read before they are there", EXCHANGE, "waitForStream(queue);"),
-    ranks("a message of keys is one short", EXCHANGE, "(positions[cell(other + 1, 0)] - first) * 8",
-          "(positions[cell(other + 1, 0)] - first) * 8 - 8 * (positions[cell(other + 1, 0)] > first)"),
-    ranks("keys of ranks change places", EXCHANGE, "to.push_back(wanted[store * ranks + other]);",
-          "to.push_back(wanted[store * ranks + ranks - 1 - other]);"),
+    ranks("counts of keys are read before they are there", EXCHANGE, "waitForStream(queue);", nth=2),
+    ranks("a message of keys is one short", EXCHANGE, "(positions[cell(section + 1, 0)] - first) * 8",
+          "(positions[cell(section + 1, 0)] - first) * 8 - 8 * (positions[cell(section + 1, 0)] > first)"),
+    ranks("keys of ranks change places", EXCHANGE, "to.push_back(firstWanted(store, asker));",
+          "to.push_back(firstWanted(store, ranks - 1 - asker));"),
     ranks("a message is written over another one before that is sent", EXCHANGE, "message += servedValues[other].floats();"),
     ranks("addresses of a portion are written over those of another", EXCHANGE, "first += request.count;"),
     ranks("a node has sums of the step before", EXCHANGE,
@@ -424,10 +435,10 @@ DEFECTS = [
     ranks("the sums of a portion are left out", EXCHANGE, "mergeSums(cells, left.sums, nodes.back().sums, queue);"),
     ranks("the memory of a node is given back twice", EXCHANGE, "freeNodes.push_back(nodes.back().sums);",
           "freeNodes.push_back(nodes.back().sums); freeNodes.push_back(nodes.back().sums);"),
-    ranks("sums of the step before are added once more", EXCHANGE, "leafMessages.assign(ranks, {});",
-          "leafMessages.resize(ranks);"),
-    ranks("sums travel without the flags of their rows", EXCHANGE, "send[other] = askedSums[other].part(nodes[number].sums + sumBegins[other]);",
-          "send[other] = askedSums[other].part(nodes[number].sums + sumBegins[other]), send[other].others = 0;"),
+    ranks("sums of the step before are added once more", EXCHANGE, "leafMessages.assign(askers, {});",
+          "leafMessages.resize(askers);"),
+    ranks("sums travel without the flags of their rows", EXCHANGE, "send[other] = askedSums[section].part(nodes[number].sums + sumBegins[section]);",
+          "send[other] = askedSums[section].part(nodes[number].sums + sumBegins[section]), send[other].others = 0;"),
     ranks("a row is not marked that the right portion alone touches", EXCHANGED,
           "reinterpret_cast<uint8_t *>(left)[flag] = 1;"),
     ranks("a total is that of the step before", PORTIONS, "sum.total = nullptr;"),
@@ -435,6 +446,34 @@ DEFECTS = [
           "addFloats(left.values, sum.nodes.back().values, sum.length, queue);"),
     ranks("sums of ranks come to one place", PORTIONS,
           "to += other == rank ? 0 : static_cast<int64_t>(covers[other].size()) * mine.count;"),
+    # Rows that every rank has, and equal keys that travel one by one.
+    replicas("replicas of a table of several are the owners'", "sections[firstMembers.back() + member] = sharesReplicas(store) ? ranks : rank;"),
+    replicas("keys of replicas stay where they are", "exchangeKeys(on, true, std::span(places).last(ranks));"),
+    replicas("keys of replicas of ranks change places", "to.push_back(firstWanted(store, asker));",
+             "to.push_back(firstWanted(store, asker < ranks ? asker : 3 * ranks - 1 - asker));"),
+    replicas("values of replicas are left out",
+             "gatherValues(ranks + rank, askedValues[ranks], values.data() + valueBegins[ranks]);"),
+    replicas("sums of replicas stay where they are", "exchangeNode(number, true, to);"),
+    replicas("sums of replicas come to where others do", "to = exchangeNode(number, false, to);", "exchangeNode(number, false, to);"),
+    replicas("a rank counts what others have of replicas", "continue; // replicas", "; // replicas"),
+    replicas("what the device finds is left out", "traffic.found += *foundOnHost;"),
+    replicas("what other ranks find of replicas is counted", "asker < cells.ranks || asker == cells.ranks + rank", "true", file=EXCHANGED),
+    replicas("every rank says that it owns a replica", "asker < owned.cells.ranks", "true", file=EXCHANGED),
+    replicas("nobody says who owns a replica",
+             "updates.isOwned[to] =\n          isOwnedBy(owned, owners, rank, owned.from[k].asker, store, owned.distinct.keys[row]);",
+             file=EXCHANGED),
+    replicas("sums of replicas are looked for among others", "row.asker >= owned.cells.ranks", "0", file=EXCHANGED),
+    equal("equal keys are found once all the same", "!travel.requestersDeduplicate", "false"),
+    equal("keys without numbers are grouped", "fillNumbers(numbers.data(), entries, queue);"),
+    equal("one sum of equal keys is added", "k < last", "k <= first", file=EXCHANGED),
+    equal("who asks for a row is not told", "findAskers(askedCells, ownedOrder.data(), askedRows.ensure(roomFor(asked), queue), queue);",
+          "askedRows.ensure(roomFor(asked), queue);"),
+    equal("a key has a row that was found before", "GENREC_CUDA_CHECK(cudaMemsetAsync(seen, 0, static_cast<size_t>(cells.asked) * 4, stream));",
+          file=EXCHANGED),
+    equal("a count begins with what is there", "GENREC_CUDA_CHECK(cudaMemsetAsync(keysThere, 0, sizeof(int64_t), stream));", file=EXCHANGED),
+    equal("a block counts before its sum is zero", "__syncthreads();", file=EXCHANGED),
+    equal("a block's count is read before all have added", "__syncthreads(); // all", "; // all", file=EXCHANGED),
+    Defect("rows that others count are in an exact sum", KERNELS + "exact_sum.cu", EXACT_TESTS, "counts && counts[row] == 0", "false"),
     early("sums travel before they are there", "device.follow(DeviceQueue::sums, DeviceQueue::compute);"),
     early("sums that have travelled are not waited for", "device.follow(DeviceQueue::compute, DeviceQueue::sums);"),
     graphs("a stage gives to sums before it has computed", "device.launch(*piece.graph);\n    if (piece.then)\n      piece.then();",
