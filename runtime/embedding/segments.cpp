@@ -108,6 +108,7 @@ int64_t numberRows(const GradientParts &parts, const float *untouchable, float *
   uint32_t *const table = layout.table;
   const int64_t last = layout.slots - 1;
   const bool all = parts.all;
+  int64_t *const rowKeys = parts.keys ? parts.rowKeys : nullptr;
   // Rows are 64 bytes apart at least: the low bits of an address say nothing. Fibonacci hashing
   // (Knuth, The Art of Computer Programming, vol. 3, 6.4) spreads what lies at equal distances.
   const int shift = std::countl_zero(static_cast<uint64_t>(last));
@@ -133,6 +134,8 @@ int64_t numberRows(const GradientParts &parts, const float *untouchable, float *
         at = (at + 1) & last;
       if (!table[at]) {
         rows[count] = row;
+        if (rowKeys)
+          rowKeys[count] = parts.keys[part][i];
         table[at] = static_cast<uint32_t>(++count);
         offsets[count] = 0;
       }

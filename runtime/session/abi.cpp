@@ -80,6 +80,7 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
   if (wholeCatalogue) {
     if (const CatalogueHandles *known = knownHandles(shared, table, ids, count)) {
       std::memcpy(rows, known->rows.data(), static_cast<size_t>(count) * sizeof(float *));
+      slot.foundKeys.forget(rows, count);
       return;
     }
   }
@@ -221,6 +222,8 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
   describeStepRows(touched, 0);
   guarded(slot, [&] {
     int64_t counts[kMostParts], total = 0;
+    const int64_t *keys[kMostParts];
+    bool areKeysKnown = true;
     for (int32_t part = 0; part < parts && part < kMostParts; ++part)
       total += counts[part] = domains[part]->count;
     if (parts > kMostParts || total > kMostContributions)
@@ -229,12 +232,19 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                       " lookups in one step, more than " + std::to_string(kMostContributions) +
                       " in " + std::to_string(kMostParts),
                   "use a smaller batch");
-    describeStepRows(
-        touched, buildSegments(step->pool,
-                               {parts, counts, handles, gradients, dim, strides, parents, all != 0},
-                               slot.state().zeroRow(table), rows, segments));
-    if (!slot.rankStep) // else those that are collected are updated
-      touched->identity = identifyRows(slot, table, rows, touched->count);
+    GradientParts from{parts, counts, handles, gradients, dim, strides, parents, all != 0};
+    // On several portions those that are collected are updated.
+    if (int64_t *rowKeys = slot.rankStep ? nullptr : keysOfRows(slot, table, total)) {
+      for (int32_t part = 0; part < parts && areKeysKnown; ++part)
+        if (counts[part] > 0)
+          areKeysKnown = (keys[part] = slot.foundKeys.find(handles[part], counts[part]));
+      from.keys = areKeysKnown ? keys : nullptr;
+      from.rowKeys = rowKeys;
+    }
+    describeStepRows(touched, buildSegments(step->pool, from, slot.state().zeroRow(table), rows,
+                                            segments));
+    if (!slot.rankStep)
+      touched->identity = identifyRows(slot, table, rows, touched->count, from.keys);
   });
 }
 
@@ -267,6 +277,7 @@ void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_doma
     int64_t count = findDistinct(step->pool, parts, domain->count, handles, rows, lookups,
                                  [&] { return genrec_rt_thread_scratch(step, bytes); });
     describeStepRows(distinct, count);
+    slot.foundKeys.forget(rows, int64_t(parts) * domain->count);
   });
 }
 

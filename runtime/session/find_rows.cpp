@@ -14,6 +14,13 @@ bool insertsRows(const StepSlot &slot, const genrec_table_desc &table) {
          table.optimizer.kind != GENREC_OPTIMIZER_FROZEN;
 }
 
+constexpr int64_t kIdentityGrain = 4096;
+
+/// Whether updates draw random numbers for rows.
+bool drawsForRows(const genrec_table_desc &table) {
+  return table.rounding == GENREC_ROW_STOCHASTIC;
+}
+
 void findTemporary(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t *valid,
                    int64_t count, float **rows) {
   uint8_t *mask = slot.missing.ensure(count);
@@ -38,16 +45,39 @@ bool findRows(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t 
     store.findOrInsert(slot.pool, keys, valid, count, rows);
   if (missing > 0)
     findTemporary(slot, table, keys, valid, count, rows);
+  // Rows of other portions come from elsewhere. A temporary row has no identity.
+  if (!slot.rankStep && insertsRows(slot, shared.model.tables[table]) &&
+      drawsForRows(shared.model.tables[table]) && missing == 0)
+    slot.foundKeys.note(rows, keys, count);
+  else
+    slot.foundKeys.forget(rows, count);
   return missing > 0;
 }
 
-const uint64_t *identifyRows(StepSlot &slot, int32_t table, float *const *rows, int64_t count) {
-  genrec_runtime &shared = slot.state();
-  if (shared.model.tables[table].rounding != GENREC_ROW_STOCHASTIC)
+int64_t *keysOfRows(StepSlot &slot, int32_t table, int64_t capacity) {
+  const genrec_model_desc &model = slot.state().model;
+  if (!drawsForRows(model.tables[table]))
     return nullptr;
-  slot.rowIdentities.resize(static_cast<size_t>(shared.model.table_count));
-  uint64_t *identities = slot.rowIdentities[table].ensure(std::max<int64_t>(count, 1));
-  shared.tables[table]->identify(slot.pool, rows, count, nullptr, identities);
+  slot.rowIdentities.resize(static_cast<size_t>(model.table_count));
+  return reinterpret_cast<int64_t *>(
+      slot.rowIdentities[table].ensure(std::max<int64_t>(capacity, 1)));
+}
+
+const uint64_t *identifyRows(StepSlot &slot, int32_t table, float *const *rows, int64_t count,
+                             bool areKeys) {
+  auto *identities = reinterpret_cast<uint64_t *>(keysOfRows(slot, table, count));
+  if (!identities)
+    return nullptr;
+  const TableStore &store = *slot.state().tables[table];
+  if (!areKeys) {
+    store.identify(slot.pool, rows, count, nullptr, identities);
+    return identities;
+  }
+  const StoreConfig &config = store.configuration();
+  parallelFor(slot.pool, count, kIdentityGrain, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t i = begin; i < end; ++i)
+      identities[i] = config.identityOf(static_cast<int64_t>(identities[i]));
+  });
   return identities;
 }
 

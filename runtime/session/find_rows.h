@@ -15,8 +15,14 @@ bool findRows(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t 
               int64_t count, float **rows);
 
 /// The identities of rows of a table in random streams, there until the next call for it; null
-/// where no step draws numbers for its rows.
-const uint64_t *identifyRows(StepSlot &slot, int32_t table, float *const *rows, int64_t count);
+/// where no step draws numbers for its rows. With `areKeys` the memory for them, of `count`, holds
+/// the rows' keys.
+const uint64_t *identifyRows(StepSlot &slot, int32_t table, float *const *rows, int64_t count,
+                             bool areKeys = false);
+
+/// Memory for the keys of `capacity` rows, which identifyRows takes; null where no step draws numbers
+/// for rows of the table.
+int64_t *keysOfRows(StepSlot &slot, int32_t table, int64_t capacity);
 
 } // namespace genrec::rt
 

@@ -81,6 +81,7 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
   std::fill(losses.begin(), losses.end(), LossValue{});
   failure.clear();
   nonFiniteOrigin.clear();
+  foundKeys.clear();
   if (onDevice)
     onDevice->forget();
   else

@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "descriptor.h"
+#include "found_keys.h"
 #include "profile.h"
 #include "runtime_state.h"
 
@@ -123,6 +124,7 @@ public:
   GrowBuffer<uint8_t> missing;                     ///< scratch of lookups
   GrowBuffer<float> rowSums;                       ///< scratch of genrec_rt_contribute_segments
   std::vector<GrowBuffer<uint64_t>> rowIdentities; ///< by table: of rows that are updated
+  FoundKeys foundKeys;                             ///< of tables whose updates ask for identities
   GrowBuffer<char> ownScratch, ownBlocks;          ///< for stages beside the pool
 
   const Arena &arenaMemory() const { return arena; }

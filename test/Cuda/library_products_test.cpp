@@ -194,6 +194,92 @@ TEST(LibraryProducts, LongContractionsRunInGroups) {
             contract(kRows, kRows, 32, 32, true, x, y));
 }
 
+/// result = onto + left right, of `m` rows in room for nine more; a contraction over rows
+/// (`overRows`) has `k` of them in as much room.
+std::vector<float> multiplySized(int64_t m, int64_t k, int64_t n, bool overRows, bool onto,
+                                 int64_t room, const std::vector<float> &left,
+                                 const std::vector<float> &right,
+                                 const std::vector<float> &before) {
+  std::mt19937_64 random(3);
+  const int64_t rows = overRows ? k : m;
+  auto host = makeRoot(rows, random);
+  DeviceDomain domain(*host, nullptr, rows + room);
+  auto padded = [&](std::vector<float> values, int64_t width) {
+    values.resize(values.size() + static_cast<size_t>(room * width), NAN);
+    return values;
+  };
+  Copy<float> lefts(padded(left, overRows ? m : k)), rights(overRows ? padded(right, n) : right),
+      result(overRows ? before : padded(before, n));
+  SizedProduct p;
+  const ProductSize known{rows + room, domain.get()};
+  p.m = overRows ? ProductSize{m} : known, p.k = overRows ? known : ProductSize{k}, p.n = {n};
+  p.left = lefts.data(), p.ldLeft = overRows ? m : k, p.leftTransposed = overRows;
+  p.right = rights.data(), p.ldRight = n;
+  p.onto = onto ? result.data() : nullptr, p.ldOnto = n;
+  p.result = result.data(), p.ldResult = n;
+  EXPECT_TRUE(libraryTakes(p));
+  Copy<char> scratch = scratchFor(p);
+  multiplyFastest(p, scratch.data(), nullptr);
+  return result.fetch();
+}
+
+void expectSized(int64_t m, int64_t k, int64_t n, bool overRows, bool onto,
+                 std::mt19937_64 &random) {
+  SCOPED_TRACE(testing::Message() << m << " by " << k << " by " << n << ", " << onto);
+  const std::vector<float> left = randomFloats(m * k, random), right = randomFloats(k * n, random),
+                           before = randomFloats(m * n, random);
+  const auto got = multiplySized(m, k, n, overRows, onto, 9, left, right, before);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = onto ? at(before, i * n + j) : 0, size = std::fabs(sum);
+      for (int64_t s = 0; s < k; ++s) {
+        const double term =
+            double(at(left, overRows ? s * m + i : i * k + s)) * at(right, s * n + j);
+        sum += term, size += std::fabs(term);
+      }
+      ASSERT_NEAR(at(got, i * n + j), sum, static_cast<double>(k + 1) * 0x1p-24 * size);
+    }
+  for (int64_t i = m * n; i < static_cast<int64_t>(got.size()); ++i)
+    ASSERT_EQ(at(got, i), 0) << "behind the last row";
+  // Room that a larger batch left changes nothing.
+  auto wide = multiplySized(m, k, n, overRows, onto, k > 4096 ? 90 : 3000, left, right, before);
+  wide.resize(got.size());
+  EXPECT_EQ(wide, got);
+}
+
+TEST(LibraryProducts, OfSizesOnTheDevice) {
+  std::mt19937_64 random(6);
+  for (bool onto : {false, true}) {
+    expectSized(5, 40, 70, false, onto, random);
+    expectSized(0, 32, 32, false, onto, random);
+    expectSized(70, 5, 33, true, onto, random);
+    expectSized(33, 0, 32, true, onto, random);
+  }
+}
+
+TEST(LibraryProducts, LongContractionsAreCutAlikeForAnyRoom) {
+  std::mt19937_64 random(7);
+  for (int64_t steps : {4097, 12288, 8200})
+    expectSized(2, steps, 32, false, steps == 12288, random);
+}
+
+TEST(LibraryProducts, WhatTheDeviceAloneKnowsIsTiles) {
+  Copy<float> some(std::vector<float>(1));
+  Copy<genrec_domain> rows(std::vector<genrec_domain>(1));
+  SizedProduct p{.m = {40}, .k = {40}, .n = {40}};
+  p.left = p.right = some.data(), p.result = some.data();
+  p.ldLeft = p.ldRight = p.ldResult = 40;
+  EXPECT_TRUE(libraryTakes(p));
+  p.n.rows = rows.data();
+  EXPECT_FALSE(libraryTakes(p));
+  p.n.rows = nullptr, p.k.rows = rows.data();
+  EXPECT_FALSE(libraryTakes(p));
+  p.leftTransposed = true;
+  EXPECT_TRUE(libraryTakes(p));
+  p.m = {40, rows.data()}, p.keepsRest = true;
+  EXPECT_FALSE(libraryTakes(p));
+}
+
 class LibraryStreams : public Graphs {};
 INSTANTIATE_TEST_SUITE_P(Seeds, LibraryStreams, testing::Range<uint64_t>(1, 5));
 

@@ -23,7 +23,7 @@ INTERACTION = "include/genrec_rt/kernels/cuda/interaction.h"
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
 STORE, STORE_KERNELS = "embedding/cuda/store.cu", "embedding/cuda/store_kernels.h"
 PIECES, PIECES_TESTS = KERNELS + "segment_pieces.h", "ScatteredSums.OfPiecesOfPieces"
-LIBRARY = KERNELS + "library_products.cu"
+LIBRARY, SIZED, RANK = KERNELS + "library_products.cu", KERNELS + "library_sized_products.cu", KERNELS + "rank.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
 FIND_DEVICE = "core/cuda/find_device.cu"
 DEVICE = "embedding/cuda/device.cu"  # what a session's steps are queued by
@@ -417,6 +417,12 @@ DEFECTS = [
            "plans.multiply(shape, operands, p.bf16 ? scratch.x : scratch.workspace, stream);"),
     Defect("sums read rows that are not there", LIBRARY, LIBRARY_TESTS, "copyRows(c, first, each, c.x, c.ldX, c.k, scratch.x, stream);",
            "copyRows({nullptr, c.capacity, c.k, c.n, c.x, c.ldX, c.y, c.ldY, c.out, c.bf16}, first, each, c.x, c.ldX, c.k, scratch.x, stream);"),
+    Defect("rows that are not there are added up", SIZED, "LibraryProducts.OfSizesOnTheDevice", "clearRest(p.k, p.left, p.ldLeft, p.m.most, stream);"),
+    Defect("scores behind the last query stay", SIZED, "LibraryProducts.OfSizesOnTheDevice", "clearRest(p.m, p.result, p.ldResult, p.n.most, stream);"),
+    Defect("the last piece of a sum is all of it", SIZED, "LibraryProducts.LongContractions*AnyRoom", "!isFirst", "false"),
+    Defect("the library's ties are counted", RANK, "Rank.ByTheLibrary", "exact >= toBeat", "score >= toBeat"),
+    Defect("the best have the library's scores", TOP, "Rank.ByTheLibrary", "scoreOf(r, query, item)", "score"),
+    Defect("a NaN of the library is none", TOP, "Rank.NaNIsSeen", "exact != exact", "false", nth=2),
     Defect("chunks without rows are added up", LIBRARY, LIBRARY_TESTS,
            "min(chunks, (rows + kContractionRows - 1) / kContractionRows)", "chunks + 1"),
     # Rows and sums that ranks exchange, beside a step and behind it.

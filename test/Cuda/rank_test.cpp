@@ -11,6 +11,7 @@
 
 #include "genrec_rt/kernels/cpu/rank.h"
 #include "genrec_rt/kernels/cuda/item_scores.h"
+#include "genrec_rt/kernels/cuda/library_products.h"
 
 #include <gtest/gtest.h>
 
@@ -19,10 +20,12 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-/// Queries with excluded items, and a catalogue with equal scores.
+/// Queries with excluded items, and a catalogue with equal scores. Where it `isKnown`, the host
+/// knows how many items there are, and behind the last query lies NaN.
 struct Catalogue {
   std::mt19937_64 random;
   int64_t dim, ldQuery, ldItem, itemCount, chunkBytes = 1 << 20;
+  bool isKnown;
   std::unique_ptr<HostDomain> queries, excluding;
   DeviceDomain queriesThere, excludingThere;
   genrec_domain itemsView = {};
@@ -33,16 +36,21 @@ struct Catalogue {
   Copy<genrec_domain> itemsThere;
   mutable NoteCopy nan;
 
-  Catalogue(const Lengths &excludedPerQuery, int64_t itemCount, int64_t dim, uint64_t seed = 5)
-      : random(seed), dim(dim), ldQuery(dim + 1), ldItem(dim + 2), itemCount(itemCount),
-        queries(makeRoot(static_cast<int64_t>(excludedPerQuery.size()), random)),
+  Catalogue(const Lengths &excludedPerQuery, int64_t itemCount, int64_t dim, bool isKnown = false)
+      : random(5), dim(dim), ldQuery(dim + 1), ldItem(dim + 2), itemCount(itemCount),
+        isKnown(isKnown), queries(makeRoot(static_cast<int64_t>(excludedPerQuery.size()), random)),
         excluding(makeLists(*queries, excludedPerQuery, random)), queriesThere(*queries),
         excludingThere(*excluding, &queriesThere), query(values(queries->view.count * ldQuery)),
-        item(values(itemCount * ldItem)), excluded(items(excluding->view.count)), queryThere(query),
-        itemThere(item), excludedThere(excluded),
+        item(values(itemCount * ldItem)), excluded(items(excluding->view.count)),
+        queryThere(withRoom(query, isKnown ? 5 * ldQuery : 0)), itemThere(item),
+        excludedThere(excluded),
         itemsThere(std::vector{genrec_domain{itemCount, itemCount + 70, nullptr, nullptr, nullptr,
                                              nullptr, itemCount, nullptr}}) {}
 
+  static std::vector<float> withRoom(std::vector<float> values, int64_t room) {
+    values.resize(values.size() + static_cast<size_t>(room), __builtin_nanf(""));
+    return values;
+  }
   /// Few different values, so that scores are equal now and then.
   std::vector<float> values(int64_t count) {
     std::vector<float> result(static_cast<size_t>(count));
@@ -72,7 +80,8 @@ struct Catalogue {
     RankedItems r;
     r.queries = queriesThere.get(), r.queryCapacity = queryCount() + 5;
     r.query = queryThere.data(), r.ldQuery = ldQuery;
-    r.items = itemsThere.data(), r.itemCapacity = itemCount + 70;
+    r.items = itemsThere.data(), r.itemCapacity = itemCount + (isKnown ? 0 : 70);
+    r.areItemsKnown = isKnown;
     r.item = itemThere.data(), r.ldItem = ldItem, r.dim = dim;
     r.excluding = excludes ? excludingThere.get() : nullptr;
     r.excludedCapacity = excluding->view.count + 3;
@@ -173,11 +182,30 @@ TEST(Rank, OfListedTargets) {
       expectListedRanks(c, lengths, excludes);
 }
 
+/// cuBLASLt computes the scores, and not one bit of a result shows it: many are equal, and those of
+/// copies of the target that come in another chunk must be, too.
+TEST(Rank, ByTheLibrary) {
+  Catalogue many({0, 5, 1, 700, 3}, 2300, 64, true), few({2, 0, 9}, 40, 65, true),
+      none({}, 64, 64, true);
+  many.chunkBytes = 1;
+  for (Catalogue *c : {&many, &few, &none})
+    for (bool excludes : {false, true}) {
+      for (int64_t k : {1, 33})
+        expectTop(*c, k, excludes);
+      expectRanks(*c, excludes);
+    }
+  expectTop(many, 1500, true);
+  expectListedRanks(many, {1, 7, 0, 90, 2}, true);
+}
+
 TEST(Rank, NaNIsSeen) {
-  for (bool excludes : {false, true}) {
-    Catalogue c({2, 2}, 80, 3);
+  for (int variant = 0; variant < 4; ++variant) {
+    const bool excludes = variant & 1, isKnown = variant & 2;
+    Catalogue c({2, 2}, isKnown ? 1100 : 80, isKnown ? 64 : 3, isKnown);
+    c.chunkBytes = 1;
     std::vector<float> item = c.item;
-    item[static_cast<size_t>(71 * c.ldItem + 1)] = __builtin_nanf("");
+    // In the second chunk of the library's.
+    item[static_cast<size_t>((isKnown ? 1071 : 71) * c.ldItem + 1)] = __builtin_nanf("");
     Copy<float> itemThere(item);
     RankedItems ranked = c.onDevice(excludes);
     ranked.item = itemThere.data();
@@ -193,7 +221,13 @@ TEST(Rank, NaNIsSeen) {
   }
 }
 
-/// Scores, which have the CPU's bits, of items from `first` on.
+void expectNear(const std::vector<float> &got, const std::vector<float> &expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], expected[i], 2e-5) << i;
+}
+
+/// Scores of items from `first` on, which have the CPU's bits unless the library computes them.
 void expectScores(Catalogue &c, int64_t first, int64_t width) {
   const int64_t count = std::clamp<int64_t>(c.itemCount - first, 0, width);
   std::vector<float> expected(static_cast<size_t>((c.queryCount() + 5) * width));
@@ -202,8 +236,13 @@ void expectScores(Catalogue &c, int64_t first, int64_t width) {
                 c.item.data() + (count ? first * c.ldItem : 0), c.ldItem, expected.data(), width);
   Copy<float> out(std::vector<float>(expected.size(), 9));
   NoteCopy tooMany;
-  scoreItems(c.onDevice(false), {first, width}, out.data(), tooMany.data(), nullptr);
-  EXPECT_EQ(out.fetch(), expected);
+  const RankedItems ranked = c.onDevice(false);
+  Scratch scratch(scoresScratchBytes(ranked, {first, width}, out.data()));
+  scoreItems(ranked, {first, width}, out.data(), tooMany.data(), scratch.data(), nullptr);
+  if (c.isKnown && c.dim >= kLeastLibrarySize && count >= kLeastLibrarySize)
+    expectNear(out.fetch(), expected);
+  else
+    EXPECT_EQ(out.fetch(), expected);
   EXPECT_EQ(tooMany.row(), c.itemCount > first + width ? 0 : -1);
 }
 
@@ -211,9 +250,10 @@ void expectScores(Catalogue &c, int64_t first, int64_t width) {
 void expectScoreGradients(Catalogue &c, int64_t first, int64_t width, bool onto) {
   const int64_t queries = c.queryCount(), dim = c.dim, ld = width + 1;
   const int64_t count = std::clamp<int64_t>(c.itemCount - first, 0, width);
-  // Nothing lies past the last query.
+  const RankedItems ranked = c.onDevice(false);
+  // Nothing lies past the last query, or NaN.
   const auto gradient = c.values(queries * ld);
-  auto query = c.values((queries + 5) * dim), item = c.values((c.itemCount + 70) * dim);
+  auto query = c.values((queries + 5) * dim), item = c.values(ranked.itemCapacity * dim);
   Copy<float> ontoQuery(query), ontoItem(item);
   for (size_t i = 0; i < query.size(); ++i)
     query[i] = onto && i < static_cast<size_t>(queries * dim) ? query[i] : 0;
@@ -227,18 +267,16 @@ void expectScoreGradients(Catalogue &c, int64_t first, int64_t width, bool onto)
         query[static_cast<size_t>(q * dim + e)] += g * at(c.item, (first + j) * c.ldItem + e);
         item[static_cast<size_t>((first + j) * dim + e)] += g * at(c.query, q * c.ldQuery + e);
       }
-  const RankedItems ranked = c.onDevice(false);
-  Copy<float> gradientThere(gradient), dQuery(std::vector<float>(query.size(), 9)),
-      dItem(std::vector<float>(item.size(), 9));
-  Scratch scratch(scoreGradientsScratchBytes(ranked, {first, width}));
-  scoreItemsGradient(ranked, {first, width},
-                     {gradientThere.data(), ld, onto ? ontoQuery.data() : nullptr,
-                      onto ? ontoItem.data() : nullptr, dQuery.data(), dItem.data()},
-                     scratch.data(), nullptr);
-  auto expectNear = [](const std::vector<float> &got, const std::vector<float> &expected) {
-    for (size_t i = 0; i < got.size(); ++i)
-      ASSERT_NEAR(got[i], expected[i], 2e-5) << i;
-  };
+  Copy<float> gradientThere(Catalogue::withRoom(gradient, c.isKnown ? 5 * ld : 0)),
+      dQuery(std::vector<float>(query.size(), 9)), dItem(std::vector<float>(item.size(), 9));
+  const ScoreGradients gradients{gradientThere.data(),
+                                 ld,
+                                 onto ? ontoQuery.data() : nullptr,
+                                 onto ? ontoItem.data() : nullptr,
+                                 dQuery.data(),
+                                 dItem.data()};
+  Scratch scratch(scoreGradientsScratchBytes(ranked, {first, width}, gradients));
+  scoreItemsGradient(ranked, {first, width}, gradients, scratch.data(), nullptr);
   expectNear(dQuery.fetch(), query);
   expectNear(dItem.fetch(), item);
 }
@@ -254,6 +292,20 @@ TEST(Rank, Scores) {
                                  {&none, 0, 30},
                                  {&none, 3, 5},
                                  {&empty, 0, 30}}) {
+    expectScores(*c, first, width);
+    expectScoreGradients(*c, first, width, false);
+    expectScoreGradients(*c, first, width, true);
+  }
+}
+
+TEST(Rank, ScoresByTheLibrary) {
+  Catalogue some(Lengths(9, 0), 71, 40, true), none({}, 40, 32, true);
+  for (auto [c, first, width] : {std::tuple(&some, 0, 71),
+                                 {&some, 0, 150},
+                                 {&some, 30, 41},
+                                 {&some, 20, 35},
+                                 {&some, 60, 40}, // 11 items: tiles
+                                 {&none, 0, 40}}) {
     expectScores(*c, first, width);
     expectScoreGradients(*c, first, width, false);
     expectScoreGradients(*c, first, width, true);

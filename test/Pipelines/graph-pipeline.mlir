@@ -6,7 +6,7 @@
 
 // COUNT: genrec-differentiate parameters: 9
 // COUNT: genrec-differentiate tables: 1
-// COUNT: genrec-form-row-kernels kernels: 39
+// COUNT: genrec-form-row-kernels kernels: 40
 // NAIVE: genrec-form-row-kernels kernels: 315
 
 // Training reads the history alone; predictions read no label.

@@ -4,8 +4,8 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/library_products.h"
 #include "genrec_rt/kernels/cuda/row_notes.h"
-#include "genrec_rt/kernels/cuda/sized_products.h"
 
 namespace genrec::rt::cuda {
 
@@ -31,11 +31,41 @@ int64_t mostScored(const RankedItems &r, const ScoredItems &scored) {
   return std::clamp<int64_t>(r.itemCapacity - scored.first, 0, scored.width);
 }
 
+/// The scored items that there are.
+ProductSize sizeOfScored(const RankedItems &r, const ScoredItems &scored) {
+  return {mostScored(r, scored), r.areItemsKnown ? nullptr : r.items, scored.first};
+}
+
+/// Columns of scores from `first` on become kNoScore, of rows past the last query 0.
+__global__ void __launch_bounds__(kThreads)
+    fillColumns(const genrec_domain *queries, int64_t capacity, int64_t first, int64_t width,
+                float *out) {
+  const int64_t columns = width - first;
+  for (int64_t i = threadInGrid(); i < capacity * columns; i += threadsInGrid()) {
+    const int64_t row = i / columns;
+    out[row * width + first + i % columns] = row < queries->count ? kNoScore : 0.0f;
+  }
+}
+
+SizedProduct scoresOf(const RankedItems &r, const ScoredItems &scored, float *out) {
+  SizedProduct p;
+  p.m = {r.queryCapacity, r.queries};
+  p.k = {r.dim};
+  p.n = sizeOfScored(r, scored);
+  p.left = r.query, p.ldLeft = r.ldQuery;
+  p.right = r.item + scored.first * r.ldItem, p.ldRight = r.ldItem;
+  p.rightTransposed = true;
+  p.result = out, p.ldResult = scored.width;
+  p.rest = kNoScore;
+  p.inOrder = true;
+  return p;
+}
+
 SizedProduct queryGradient(const RankedItems &r, const ScoredItems &scored,
                            const ScoreGradients &g) {
   SizedProduct p;
   p.m = {r.queryCapacity, r.queries};
-  p.k = {mostScored(r, scored), r.items, scored.first};
+  p.k = sizeOfScored(r, scored);
   p.n = {r.dim};
   p.left = g.gradient, p.ldLeft = g.ldGradient;
   p.right = r.item + scored.first * r.ldItem, p.ldRight = r.ldItem;
@@ -49,7 +79,7 @@ SizedProduct itemGradient(const RankedItems &r, const ScoredItems &scored, const
                           bool startsWhole) {
   const int64_t begin = scored.first * r.dim;
   SizedProduct p;
-  p.m = {mostScored(r, scored), r.items, scored.first};
+  p.m = sizeOfScored(r, scored);
   p.k = {r.queryCapacity, r.queries};
   p.n = {r.dim};
   p.left = g.gradient, p.ldLeft = g.ldGradient, p.leftTransposed = true;
@@ -66,39 +96,38 @@ bool areAllScored(const RankedItems &r, const ScoredItems &scored) {
 
 } // namespace
 
-void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out,
-                genrec_row_note *tooMany, cudaStream_t stream) {
-  const int64_t end = scored.first + scored.width;
-  if (tooMany && ranked.itemCapacity > end)
-    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), noteTooMany, ranked.items, end, tooMany);
-  SizedProduct p;
-  p.m = {ranked.queryCapacity, ranked.queries};
-  p.k = {ranked.dim};
-  p.n = {scored.width, ranked.items, scored.first};
-  p.left = ranked.query, p.ldLeft = ranked.ldQuery;
-  p.right = ranked.item + scored.first * ranked.ldItem, p.ldRight = ranked.ldItem;
-  p.rightTransposed = true;
-  p.result = out, p.ldResult = scored.width;
-  p.rest = kNoScore;
-  p.inOrder = true;
-  multiply(p, nullptr, stream);
+int64_t scoresScratchBytes(const RankedItems &ranked, const ScoredItems &scored, float *out) {
+  return fastestScratchBytes(scoresOf(ranked, scored, out));
 }
 
-int64_t scoreGradientsScratchBytes(const RankedItems &ranked, const ScoredItems &scored) {
+void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out,
+                genrec_row_note *tooMany, void *scratch, cudaStream_t stream) {
+  const int64_t end = scored.first + scored.width, most = mostScored(ranked, scored);
+  if (tooMany && ranked.itemCapacity > end)
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), noteTooMany, ranked.items, end, tooMany);
+  multiplyFastest(scoresOf(ranked, scored, out), scratch, stream);
+  const int64_t rest = ranked.queryCapacity * (scored.width - most);
+  if (rest > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(rest, kThreads), fillColumns, ranked.queries,
+                       ranked.queryCapacity, most, scored.width, out);
+}
+
+int64_t scoreGradientsScratchBytes(const RankedItems &ranked, const ScoredItems &scored,
+                                   const ScoreGradients &gradients) {
   return std::max(
-      productScratchBytes(queryGradient(ranked, scored, {})),
-      productScratchBytes(itemGradient(ranked, scored, {}, areAllScored(ranked, scored))));
+      fastestScratchBytes(queryGradient(ranked, scored, gradients)),
+      fastestScratchBytes(itemGradient(ranked, scored, gradients, areAllScored(ranked, scored))));
 }
 
 void scoreItemsGradient(const RankedItems &ranked, const ScoredItems &scored,
                         const ScoreGradients &gradients, void *scratch, cudaStream_t stream) {
-  multiply(queryGradient(ranked, scored, gradients), scratch, stream);
+  multiplyFastest(queryGradient(ranked, scored, gradients), scratch, stream);
   const bool areAll = areAllScored(ranked, scored);
   if (!areAll && ranked.itemCapacity * ranked.dim > 0)
     GENREC_CUDA_LAUNCH(stream, shapeOfThreads(ranked.itemCapacity * ranked.dim, kThreads),
                        startSums, ranked.items, ranked.itemCapacity, ranked.dim, gradients.ontoItem,
                        gradients.item);
-  multiply(itemGradient(ranked, scored, gradients, areAll), scratch, stream);
+  multiplyFastest(itemGradient(ranked, scored, gradients, areAll), scratch, stream);
 }
 
 } // namespace genrec::rt::cuda

@@ -58,6 +58,7 @@ LibraryPlans::Plan LibraryPlans::make(const LibraryShape &s) {
   plan.b = s.transposesB ? makeLayout(s, type, s.n, s.k, s.ldB, s.strideB)
                          : makeLayout(s, type, s.k, s.n, s.ldB, s.strideB);
   plan.d = makeLayout(s, Library::kFloat, s.m, s.n, s.ldD, s.strideD);
+  plan.c = s.addsC ? makeLayout(s, Library::kFloat, s.m, s.n, s.ldC, s.strideD) : plan.d;
   return plan;
 }
 
@@ -77,11 +78,11 @@ const LibraryPlans::Plan &LibraryPlans::plannedFor(const LibraryShape &shape) {
   set(Library::kReductionSchemes, uint32_t(0)); // none: an element is added up by one block
   set(Library::kAlignmentA, shape.alignA);
   set(Library::kAlignmentB, shape.alignB);
-  set(Library::kAlignmentC, shape.alignD);
+  set(Library::kAlignmentC, shape.addsC ? shape.alignC : shape.alignD);
   set(Library::kAlignmentD, shape.alignD);
   Library::Heuristic result = {};
   int found = 0;
-  const int status = library.getHeuristic(handleOf(shape.device), plan.desc, plan.a, plan.b, plan.d,
+  const int status = library.getHeuristic(handleOf(shape.device), plan.desc, plan.a, plan.b, plan.c,
                                           plan.d, preference, 1, &result, &found);
   library.check(library.preferenceDestroy(preference), "cublasLtMatmulPreferenceDestroy");
   plan.isThere = status == Library::kSuccess && found > 0 && result.status == Library::kSuccess;
@@ -102,7 +103,7 @@ bool LibraryPlans::has(const LibraryShape &shape, const LibraryShape &planned) {
   plan.algorithm = origin.algorithm;
   Library::Heuristic result = {};
   const int status = library.checkAlgorithm(handleOf(shape.device), plan.desc, plan.a, plan.b,
-                                            plan.d, plan.d, &plan.algorithm, &result);
+                                            plan.c, plan.d, &plan.algorithm, &result);
   plan.isThere = status == Library::kSuccess && result.workspaceBytes <= kMostWorkspaceBytes;
   plan.workspaceBytes = result.workspaceBytes;
   return plan.isThere;
@@ -115,15 +116,15 @@ int64_t LibraryPlans::workspaceBytes(const LibraryShape &shape) {
 
 void LibraryPlans::multiply(const LibraryShape &shape, const LibraryOperands &o, void *workspace,
                             cudaStream_t stream) {
-  const float one = 1, zero = 0;
+  const float one = 1, beta = shape.addsC ? 1 : 0;
   std::lock_guard lock(mutex); // a descriptor has one bias at a time
   const Plan &plan = plans.at(shape);
   if (shape.hasBias)
     library.check(library.descSet(plan.desc, Library::kBiasPointer, &o.bias, sizeof(o.bias)),
                   "cublasLtMatmulDescSetAttribute");
   library.check(library.multiply(handleOf(shape.device), plan.desc, &one, o.a, plan.a, o.b, plan.b,
-                                 &zero, o.d, plan.d, o.d, plan.d, &plan.algorithm, workspace,
-                                 plan.workspaceBytes, stream),
+                                 &beta, shape.addsC ? o.c : o.d, plan.c, o.d, plan.d,
+                                 &plan.algorithm, workspace, plan.workspaceBytes, stream),
                 "cublasLtMatmul");
 }
 

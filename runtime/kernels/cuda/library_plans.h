@@ -12,15 +12,16 @@
 
 namespace genrec::rt::cuda {
 
-/// d [m, n] = op(a) op(b) + bias, matrices by columns as the library has them, `batches` of them.
+/// d [m, n] = op(a) op(b) + bias + c, matrices by columns as the library has them, `batches` of
+/// them.
 struct LibraryShape {
   int device = 0;
   bool isBf16 = false; ///< a and b; d is float
-  bool transposesA = false, transposesB = false, hasBias = false;
+  bool transposesA = false, transposesB = false, hasBias = false, addsC = false;
   int64_t m = 0, n = 0, k = 0;
-  int64_t ldA = 0, ldB = 0, ldD = 0;
+  int64_t ldA = 0, ldB = 0, ldC = 0, ldD = 0;
   int64_t batches = 1, strideA = 0, strideB = 0, strideD = 0;
-  uint32_t alignA = 256, alignB = 256, alignD = 256; ///< of the pointers, in bytes
+  uint32_t alignA = 256, alignB = 256, alignC = 256, alignD = 256; ///< of the pointers, in bytes
 
   auto operator<=>(const LibraryShape &) const = default;
 };
@@ -28,7 +29,7 @@ struct LibraryShape {
 struct LibraryOperands {
   const void *a, *b;
   float *d;
-  const float *bias;
+  const float *bias = nullptr, *c = nullptr;
 };
 
 /// Descriptors, layouts and algorithms of a process, kept until it ends: there are as many as
@@ -51,7 +52,7 @@ private:
   struct Plan {
     bool isThere = false;
     Library::Desc desc = nullptr;
-    Library::Layout a = nullptr, b = nullptr, d = nullptr;
+    Library::Layout a = nullptr, b = nullptr, c = nullptr, d = nullptr; ///< c is d, or its own
     Library::Algorithm algorithm = {};
     size_t workspaceBytes = 0;
   };

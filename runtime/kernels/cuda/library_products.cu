@@ -8,6 +8,7 @@
 #include "genrec_rt/kernels/cuda/library_products.h"
 
 #include "library_plans.h"
+#include "library_scratch.h"
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/activation.h"
@@ -21,37 +22,6 @@ namespace {
 constexpr int kThreads = 256;
 /// Of a group of a contraction's chunks: copies and sums.
 constexpr int64_t kMostGroupBytes = int64_t(64) << 20;
-
-int64_t roundedTo(int64_t size, int64_t to) { return (size + to - 1) / to * to; }
-
-int currentDevice() {
-  int device = 0;
-  GENREC_CUDA_CHECK(cudaGetDevice(&device));
-  return device;
-}
-
-/// The largest power of two, up to 16, that divides an address.
-uint32_t alignmentOf(const void *pointer) {
-  uint32_t alignment = 16;
-  while (reinterpret_cast<uintptr_t>(pointer) % alignment != 0)
-    alignment /= 2;
-  return alignment;
-}
-
-/// Parts of a piece of scratch; a null pointer only counts.
-class Parts {
-public:
-  explicit Parts(void *memory) : base(static_cast<char *>(memory)) {}
-  template <class T> T *take(int64_t count) {
-    char *at = base ? base + bytes : nullptr;
-    bytes += roundedTo(count * static_cast<int64_t>(sizeof(T)), 256);
-    return reinterpret_cast<T *>(at);
-  }
-  int64_t bytes = 0;
-
-private:
-  char *base;
-};
 
 //===----------------------------------------------------------------------===//
 // Rows times a weight

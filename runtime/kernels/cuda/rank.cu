@@ -5,7 +5,7 @@
 #include "genrec_rt/kernels/cuda/product_tile.h"
 #include "genrec_rt/kernels/cuda/row_notes.h"
 #include "item_sets.h"
-#include "ranked_scores.h"
+#include "score_bounds.h"
 
 namespace genrec::rt::cuda {
 
@@ -99,6 +99,37 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
+/// ranks[row] += those of a chunk of the library's scores. A block per row.
+__global__ void __launch_bounds__(kThreads)
+    countScores(RankedItems r, Targets targets, const float *targetScores, ScoreBounds bounds,
+                ScoreChunk chunk, Word *ranks) {
+  for (int64_t row = blockIdx.x; row < targets.rows->count; row += gridDim.x) {
+    const int64_t query = targets.queryOf(row), place = query - chunk.firstQuery;
+    if (place < 0 || place >= chunk.queries)
+      continue;
+    const float *scores = chunk.scores + place * chunk.ld, toBeat = targetScores[row];
+    uint32_t count = 0;
+    for (int64_t i = threadIdx.x; i < chunk.items; i += kThreads) {
+      const int64_t item = chunk.firstItem + i;
+      const float score = scores[i], bound = bounds.of(query, item);
+      // Nothing is at least a NaN.
+      const bool isMore = bounds.isMore(score, toBeat, bound);
+      if (isMore || bounds.isLess(score, toBeat, bound) ||
+          (toBeat != toBeat && bounds.isSure(score, bound))) {
+        count += isMore;
+        continue;
+      }
+      const float exact = scoreOf(r, query, item);
+      count += exact >= toBeat;
+      if (exact != exact)
+        noteRow(r.nanNote, nullptr, 0);
+    }
+    count = __reduce_add_sync(kAllLanes, count);
+    if (laneOf() == 0 && count > 0)
+      atomicAdd(ranks + row, static_cast<Word>(count));
+  }
+}
+
 /// Takes off the excluded items of each query that were counted, each once.
 __global__ void __launch_bounds__(kThreads)
     uncountExcluded(RankedItems r, Targets targets, ItemSets targetSets, ItemSets seen,
@@ -139,16 +170,27 @@ __global__ void __launch_bounds__(kThreads)
 struct RankScratch {
   Word *seen, *targetSlots, *firstRows, *counted;
   float *targetScores;
+  bool isByLibrary;
+  ScoreChunk chunk; ///< with the library's scores
+  void *product;
+  ScoreBounds bounds;
   int64_t bytes;
 
   /// For targets of `rows`, which are listed or not.
-  RankScratch(const RankedItems &r, int64_t rows, bool areListed, void *memory) {
+  RankScratch(const RankedItems &r, int64_t rows, bool areListed, void *memory)
+      : isByLibrary(libraryRanks(r)) {
     ScratchParts parts(memory);
     seen = parts.take<Word>(r.excluding ? 2 * r.excludedCapacity : 0);
     targetSlots = parts.take<Word>(areListed ? 2 * rows : 0);
     firstRows = parts.take<Word>(areListed ? 2 * rows : 0);
     counted = parts.take<Word>(areListed ? rows : 0);
     targetScores = parts.take<float>(rows);
+    if (isByLibrary) {
+      chunk = mostOfChunk(r, sizeof(float));
+      chunk.scores = parts.take<float>(chunk.queries * chunk.ld);
+      bounds = ScoreBounds(r, parts);
+      product = parts.take<char>(productScratchBytes(r, chunk));
+    }
     bytes = parts.bytes();
   }
 };
@@ -156,6 +198,29 @@ struct RankScratch {
 void fillWords(Word *words, int64_t count, int byte, cudaStream_t stream) {
   if (count > 0)
     GENREC_CUDA_CHECK(cudaMemsetAsync(words, byte, static_cast<size_t>(count) * 8, stream));
+}
+
+void countByTiles(const RankedItems &r, const Targets &targets, const RankScratch &scratch,
+                  Word *ranks, cudaStream_t stream) {
+  // Enough blocks for any device; each takes many tiles of items.
+  constexpr int64_t kBlocks = 1024;
+  const int64_t rowTiles = blocksFor(targets.capacity, kProductTile);
+  const int64_t itemBlocks = std::clamp<int64_t>(blocksFor(r.itemCapacity, kProductTile), 1,
+                                                 std::max<int64_t>(kBlocks / rowTiles, 1));
+  const dim3 grid(static_cast<unsigned>(itemBlocks), static_cast<unsigned>(rowTiles));
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kThreads)}), countItems, r, targets,
+                     scratch.targetScores, ranks);
+}
+
+void countByLibrary(const RankedItems &r, const Targets &targets, const RankScratch &scratch,
+                    Word *ranks, cudaStream_t stream) {
+  computeNorms(r, scratch.bounds, stream);
+  const auto blocks = static_cast<unsigned>(std::min<int64_t>(targets.capacity, kMostBlocks));
+  forChunks(r, scratch.chunk, [&](const ScoreChunk &chunk) {
+    multiplyFastest(productOf(r, chunk), scratch.product, stream);
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(blocks), dim3(kThreads)}), countScores, r, targets,
+                       scratch.targetScores, scratch.bounds, chunk, ranks);
+  });
 }
 
 /// Counts into `ranks`.
@@ -171,14 +236,7 @@ void countRanks(const RankedItems &r, const Targets &targets, const RankScratch 
   }
   GENREC_CUDA_LAUNCH(stream, shape, scoreTargets, r, targets, targetSets,
                      targets.areListed ? scratch.firstRows : nullptr, scratch.targetScores);
-  // Enough blocks for any device; each takes many tiles of items.
-  constexpr int64_t kBlocks = 1024;
-  const int64_t rowTiles = blocksFor(targets.capacity, kProductTile);
-  const int64_t itemBlocks = std::clamp<int64_t>(blocksFor(r.itemCapacity, kProductTile), 1,
-                                                 std::max<int64_t>(kBlocks / rowTiles, 1));
-  const dim3 grid(static_cast<unsigned>(itemBlocks), static_cast<unsigned>(rowTiles));
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kThreads)}), countItems, r, targets,
-                     scratch.targetScores, ranks);
+  (scratch.isByLibrary ? countByLibrary : countByTiles)(r, targets, scratch, ranks, stream);
   if (!r.excluding || r.excludedCapacity == 0)
     return;
   fillWords(scratch.seen, 2 * r.excludedCapacity, 0xFF, stream);

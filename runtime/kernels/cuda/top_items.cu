@@ -4,16 +4,16 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
-#include "genrec_rt/kernels/cuda/sized_products.h"
-#include "ranked_scores.h"
+#include "genrec_rt/kernels/cuda/row_notes.h"
+#include "score_bounds.h"
 
 namespace genrec::rt::cuda {
 
 namespace {
 
 constexpr int kThreads = 256, kDigits = 256;
-/// Queries whose scores are made together, and the least items.
-constexpr int64_t kMostQueries = 2048, kLeastChunk = 1024;
+/// What is written over the score of an excluded item: a NaN that no product gives.
+constexpr uint32_t kHidden = 0x7FC0DEAD;
 
 /// Candidates as words: those of higher scores, and of equal ones of lower items, are greater. No
 /// candidate is 0.
@@ -32,37 +32,77 @@ __device__ int64_t itemOfCandidate(Word candidate) {
 
 /// The best so far of each query of a tile, and a chunk of scores.
 struct Selection {
-  float *scores;  ///< [queries][chunk]
-  Word *better;   ///< [queries][chunk]
+  Word *better;   ///< [queries][ld]
   Word *best[2];  ///< [queries][k]
   int64_t *sizes; ///< [queries] of `best`
   Word *leasts;   ///< [queries] what is not greater is none of the best; 0 while fewer than k
-  int64_t chunk, queries, k, bytes;
+  int64_t k;
+};
 
-  Selection(const RankedItems &r, int64_t k, void *memory)
-      : queries(std::min(r.queryCapacity, kMostQueries)), k(k) {
-    const int64_t perQuery = r.chunkBytes / (12 * std::max<int64_t>(queries, 1));
-    chunk = std::min(std::max(perQuery, kLeastChunk), std::max<int64_t>(r.itemCapacity, 1));
+struct SelectionScratch {
+  ScoreChunk most;
+  Selection selection;
+  bool isByLibrary;
+  ScoreBounds bounds; ///< of the library's scores
+  void *product;
+  int64_t bytes;
+
+  SelectionScratch(const RankedItems &r, int64_t k, void *memory)
+      : most(mostOfChunk(r, sizeof(float) + sizeof(Word))), isByLibrary(libraryRanks(r)) {
     ScratchParts parts(memory);
-    scores = parts.take<float>(queries * chunk);
-    better = parts.take<Word>(queries * chunk);
-    best[0] = parts.take<Word>(queries * k);
-    best[1] = parts.take<Word>(queries * k);
-    sizes = parts.take<int64_t>(queries);
-    leasts = parts.take<Word>(queries);
+    if (isByLibrary)
+      bounds = ScoreBounds(r, parts);
+    most.scores = parts.take<float>(most.queries * most.ld);
+    selection.better = parts.take<Word>(most.queries * most.ld);
+    selection.best[0] = parts.take<Word>(most.queries * k);
+    selection.best[1] = parts.take<Word>(most.queries * k);
+    selection.sizes = parts.take<int64_t>(most.queries);
+    selection.leasts = parts.take<Word>(most.queries);
+    selection.k = k;
+    product = parts.take<char>(isByLibrary ? productScratchBytes(r, most) : 0);
     bytes = parts.bytes();
   }
 };
 
-/// Scores of excluded items become NaN.
-__global__ void __launch_bounds__(kThreads)
-    hideExcluded(RankedItems r, Selection s, int64_t firstQuery, int64_t firstItem) {
-  const int64_t items = min(r.items->count - firstItem, s.chunk);
+/// The scores that a block looks at: exact, or the library's with bounds.
+struct Scores {
+  ScoreChunk chunk;
+  ScoreBounds bounds;
+  bool areExact;
+};
+
+/// Hides scores of excluded items.
+__global__ void __launch_bounds__(kThreads) hideExcluded(RankedItems r, Scores scores) {
+  const ScoreChunk &c = scores.chunk;
+  const int64_t items = min(r.items->count - c.firstItem, c.items);
   for (int64_t i = threadInGrid(); i < r.excluding->count; i += threadsInGrid()) {
-    const int64_t query = r.excluding->parent[i] - firstQuery, item = r.excluded[i] - firstItem;
-    if (query >= 0 && query < s.queries && item >= 0 && item < items)
-      storeRelaxed(s.scores + query * s.chunk + item, __builtin_nanf(""));
+    const int64_t query = r.excluding->parent[i] - c.firstQuery, item = r.excluded[i] - c.firstItem;
+    if (query < 0 || query >= c.queries || item < 0 || item >= items)
+      continue;
+    float *at = c.scores + query * c.ld + item;
+    // Exact scores were looked at where they were computed.
+    if (!scores.areExact && !ScoreBounds::isSure(loadRelaxed(at), 0)) {
+      const float exact = scoreOf(r, c.firstQuery + query, c.firstItem + item);
+      if (exact != exact)
+        noteRow(r.nanNote, nullptr, 0);
+    }
+    storeRelaxed(at, __uint_as_float(kHidden));
   }
+}
+
+/// The exact score of an item where it may be better than `least`; -inf where it is not.
+__device__ float exactScore(const RankedItems &r, const Scores &scores, int64_t query, int64_t item,
+                            float score, Word least) {
+  if (__float_as_uint(score) == kHidden)
+    return -__builtin_inff();
+  if (scores.areExact)
+    return score;
+  if (least && scores.bounds.isLess(score, scoreOfCandidate(least), scores.bounds.of(query, item)))
+    return -__builtin_inff();
+  const float exact = scoreOf(r, query, item);
+  if (exact != exact)
+    noteRow(r.nanNote, nullptr, 0);
+  return exact;
 }
 
 /// What a block of selectBest shares.
@@ -104,26 +144,26 @@ __device__ Word selectGreatest(Shared &shared, int64_t wanted, int64_t count, co
 
 /// A block per query: the k best of a chunk and of those before, `from`.
 __global__ void __launch_bounds__(kThreads)
-    selectBest(RankedItems r, Selection s, int64_t firstQuery, int64_t firstItem, const Word *from,
-               Word *into) {
+    selectBest(RankedItems r, Selection s, Scores scores, const Word *from, Word *into) {
   static_assert(kThreads == kDigits);
   __shared__ Shared shared;
+  const ScoreChunk &c = scores.chunk;
   const int64_t query = blockIdx.x;
-  if (firstQuery + query >= r.queries->count)
+  if (c.firstQuery + query >= r.queries->count)
     return;
-  const int64_t items = min(r.items->count - firstItem, s.chunk), size = s.sizes[query];
+  const int64_t items = min(r.items->count - c.firstItem, c.items), size = s.sizes[query];
   const Word least = s.leasts[query];
-  const float *scores = s.scores + query * s.chunk;
-  Word *better = s.better + query * s.chunk, *to = into + query * s.k;
+  const float *row = c.scores + query * c.ld;
+  Word *better = s.better + query * c.ld, *to = into + query * s.k;
   const Word *best = from + query * s.k;
   if (threadIdx.x == 0)
     shared.found = 0;
   __syncthreads();
   for (int64_t i = threadIdx.x; i < items; i += kThreads) {
-    const float score = scores[i];
+    const float score = exactScore(r, scores, c.firstQuery + query, c.firstItem + i, row[i], least);
     if (!(score > -__builtin_inff()))
       continue; // excluded, or as good as none
-    const Word candidate = candidateOf(score, firstItem + i);
+    const Word candidate = candidateOf(score, c.firstItem + i);
     if (candidate > least)
       better[atomicAdd(&shared.found, 1u)] = candidate;
   }
@@ -145,12 +185,10 @@ __global__ void __launch_bounds__(kThreads)
 
 /// A thread per place of the result: candidates go where as many are greater.
 __global__ void __launch_bounds__(kThreads)
-    writeBest(RankedItems r, Selection s, int64_t firstQuery, const Word *from, int64_t *index,
-              float *score) {
-  for (int64_t i = threadInGrid(); i < s.queries * s.k; i += threadsInGrid()) {
+    writeBest(RankedItems r, Selection s, int64_t firstQuery, int64_t queries, const Word *from,
+              int64_t *index, float *score) {
+  for (int64_t i = threadInGrid(); i < queries * s.k; i += threadsInGrid()) {
     const int64_t query = i / s.k, place = i % s.k, row = firstQuery + query;
-    if (row >= r.queryCapacity)
-      continue;
     const bool exists = row < r.queries->count;
     const int64_t size = exists ? s.sizes[query] : 0, base = row * s.k;
     if (place >= size) {
@@ -168,48 +206,55 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// The scores of the queries from `firstQuery` on and the items from `firstItem` on.
-SizedProduct scoresOf(const RankedItems &r, const Selection &s, int64_t firstQuery,
-                      int64_t firstItem) {
-  SizedProduct p;
-  p.m = {std::min(s.queries, r.queryCapacity - firstQuery), r.queries, firstQuery};
-  p.k = {r.dim};
-  p.n = {std::min(s.chunk, r.itemCapacity - firstItem), r.items, firstItem};
-  p.left = r.query + firstQuery * r.ldQuery, p.ldLeft = r.ldQuery;
-  p.right = r.item + firstItem * r.ldItem, p.ldRight = r.ldItem, p.rightTransposed = true;
-  p.result = s.scores, p.ldResult = s.chunk;
-  p.inOrder = true;
-  p.nanNote = r.nanNote;
-  return p;
+/// Scores of a chunk. The library's are told from the best so far: those of the first chunks, which
+/// find as many as there are to be, are ours.
+void scoreChunk(const RankedItems &r, const SelectionScratch &scratch, const Scores &scores,
+                cudaStream_t stream) {
+  SizedProduct product = productOf(r, scores.chunk);
+  if (scores.areExact) {
+    product.nanNote = r.nanNote;
+    multiply(product, nullptr, stream);
+  } else {
+    multiplyFastest(product, scratch.product, stream);
+  }
 }
 
 } // namespace
 
 int64_t topItemsScratchBytes(const RankedItems &ranked, int64_t k) {
-  return k > 0 ? Selection(ranked, k, nullptr).bytes : 0;
+  return k > 0 ? SelectionScratch(ranked, k, nullptr).bytes : 0;
 }
 
-void topItems(const RankedItems &ranked, int64_t k, int64_t *index, float *score, void *scratch,
+void topItems(const RankedItems &ranked, int64_t k, int64_t *index, float *score, void *memory,
               cudaStream_t stream) {
   if (k <= 0)
     return;
-  const Selection s(ranked, k, scratch);
-  const auto rows = static_cast<size_t>(s.queries);
-  for (int64_t query = 0; query < ranked.queryCapacity; query += s.queries) {
+  const SelectionScratch scratch(ranked, k, memory);
+  const Selection &s = scratch.selection;
+  if (scratch.isByLibrary)
+    computeNorms(ranked, scratch.bounds, stream);
+  ScoreChunk chunk = scratch.most;
+  for (chunk.firstQuery = 0; chunk.firstQuery < ranked.queryCapacity;
+       chunk.firstQuery += scratch.most.queries) {
+    chunk.queries = std::min(scratch.most.queries, ranked.queryCapacity - chunk.firstQuery);
+    const auto rows = static_cast<size_t>(chunk.queries);
+    const auto blocks = static_cast<unsigned>(chunk.queries);
     int from = 0;
     GENREC_CUDA_CHECK(cudaMemsetAsync(s.sizes, 0, rows * sizeof(int64_t), stream));
     GENREC_CUDA_CHECK(cudaMemsetAsync(s.leasts, 0, rows * sizeof(Word), stream));
-    for (int64_t item = 0; item < ranked.itemCapacity; item += s.chunk, from = 1 - from) {
-      multiply(scoresOf(ranked, s, query, item), nullptr, stream);
+    for (chunk.firstItem = 0; chunk.firstItem < ranked.itemCapacity;
+         chunk.firstItem += scratch.most.items, from = 1 - from) {
+      chunk.items = std::min(scratch.most.items, ranked.itemCapacity - chunk.firstItem);
+      const Scores scores{chunk, scratch.bounds, !scratch.isByLibrary || chunk.firstItem < k};
+      scoreChunk(ranked, scratch, scores, stream);
       if (ranked.excluding && ranked.excludedCapacity > 0)
         GENREC_CUDA_LAUNCH(stream, shapeOfThreads(ranked.excludedCapacity, kThreads), hideExcluded,
-                           ranked, s, query, item);
-      GENREC_CUDA_LAUNCH(stream,
-                         (LaunchShape{dim3(static_cast<unsigned>(s.queries)), dim3(kThreads)}),
-                         selectBest, ranked, s, query, item, s.best[from], s.best[1 - from]);
+                           ranked, scores);
+      GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(blocks), dim3(kThreads)}), selectBest, ranked, s,
+                         scores, s.best[from], s.best[1 - from]);
     }
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(s.queries * k, kThreads), writeBest, ranked, s, query,
-                       s.best[from], index, score);
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(chunk.queries * k, kThreads), writeBest, ranked, s,
+                       chunk.firstQuery, chunk.queries, s.best[from], index, score);
   }
 }
 

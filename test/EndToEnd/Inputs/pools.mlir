@@ -1,5 +1,5 @@
 // Pooled lists, for both targets: test_cuda_kernels.py. Every kind, vectors and scalars; lists of lists, with what lies
-// between them; two domains at once and sums over all rows besides, which no kernel splits lists for.
+// between them. No kernel that pools into two domains, or adds up all rows besides, splits lists: form-row-kernels makes none.
 !user = !genrec.domain<@user>
 !history = !genrec.domain<@history>
 !tag = !genrec.domain<@tag>

@@ -124,6 +124,41 @@ void KernelPlanner::collectRoots() {
   }
 }
 
+/// The domain that an op pools into; null if it does not pool.
+static Value getPoolDomain(Operation *op) {
+  auto pool = dyn_cast<PoolOp>(op);
+  return pool ? pool.getDomain() : Value();
+}
+
+/// Whether an op adds up values of all rows.
+static bool addsAllRows(Operation *op) {
+  return llvm::any_of(op->getResults(), [&](OpResult result) {
+    ResultRole role = getResultRole(op, result.getResultNumber());
+    return role == ResultRole::reduced || role == ResultRole::scattered;
+  });
+}
+
+/// Splits the roots of a kernel that would pool and also add up all rows, or pool into two domains.
+void KernelPlanner::separateReductions() {
+  std::map<GroupKey, Group> separated;
+  for (auto &[key, group] : groups) {
+    // The reductions of the group: the domains that it pools into, then sums over all rows.
+    llvm::SetVector<Value> reductions;
+    for (Operation *root : group.roots)
+      if (Value domain = getPoolDomain(root))
+        reductions.insert(domain);
+    for (Operation *root : group.roots) {
+      GroupKey own = key;
+      if (Value domain = getPoolDomain(root))
+        own.reduction = llvm::find(reductions, domain) - reductions.begin();
+      else if (addsAllRows(root))
+        own.reduction = reductions.size();
+      separated[own].roots.insert(root);
+    }
+  }
+  groups = std::move(separated);
+}
+
 //===----------------------------------------------------------------------===//
 // Bodies
 //===----------------------------------------------------------------------===//
@@ -376,6 +411,7 @@ std::vector<KernelPlan> KernelPlanner::run() {
   endLongChains();
   computeLevels();
   collectRoots();
+  separateReductions();
   for (auto &[key, group] : groups)
     formGroup(key, group);
   namePlans(plans);

@@ -3,9 +3,11 @@
 // Fusion is a partition of a program's row ops. An op is a *root* if its result must be stored: it
 // is an operand of a library op, of a kernel over other rows, or of a report. The *level* of an op
 // increases where one kernel must store a value before another can read it. Roots of one domain,
-// stage and level can share a kernel. The body of a kernel has the ops that its roots depend on:
-// ops of its own level, ops of lower levels that no kernel has computed yet, and ops that are
-// cheaper to recompute than to load.
+// stage and level can share a kernel, but for roots that reduce rows differently: a kernel pools
+// into one domain, and one that pools adds up no sums over all rows. For a kernel that pools has
+// threads for pieces of a long list, and one that adds up all rows for chunks of them. The body of
+// a kernel has the ops that its roots depend on: ops of its own level, ops of lower levels that no
+// kernel has computed yet, and ops that are cheaper to recompute than to load.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,6 +47,8 @@ private:
   struct GroupKey {
     unsigned level, iteration;
     bool stores;
+    /// 0: roots that any kernel can have, and the first pools; else the other reductions.
+    unsigned reduction = 0;
     auto operator<=>(const GroupKey &) const = default;
   };
   using Iteration = std::pair<std::pair<mlir::Attribute, int64_t>, mlir::Attribute>;
@@ -61,6 +65,7 @@ private:
   void collectRoots();
   void addRoot(mlir::Value value);
   void addRootOp(mlir::Operation *op);
+  void separateReductions();
   void formGroup(const GroupKey &key, Group &group);
   bool isInMemory(mlir::Value value) const;
   bool mustInclude(mlir::Operation *op);
@@ -73,8 +78,7 @@ private:
   void keep(mlir::Value value, double recomputeCost, Group &group);
   void splitGroup(const GroupKey &key, Group &group);
   void addScalarMath(llvm::SmallVectorImpl<mlir::Operation *> &ops);
-  void addPlan(const GroupKey &key, llvm::ArrayRef<mlir::Operation *> ops,
-               const Group &group);
+  void addPlan(const GroupKey &key, llvm::ArrayRef<mlir::Operation *> ops, const Group &group);
   void noteKept();
   std::string describeKept(mlir::Value value);
 

@@ -4,8 +4,8 @@
 
 // COUNT: fuse-row-kernels:
 // COUNT: recompute-row-op: 1
-// COUNT: genrec-form-row-kernels kept-buffers: 2
-// COUNT: genrec-form-row-kernels kernels: 12
+// COUNT: genrec-form-row-kernels kept-buffers: 5
+// COUNT: genrec-form-row-kernels kernels: 17
 // COUNT: genrec-form-row-kernels recomputed: 1
 
 !u = tensor<?xf32, #genrec.rows<@user>>
@@ -14,20 +14,23 @@
 !e = tensor<?xf32, #genrec.rows<@event>>
 
 // Everything between two library ops is one kernel: chains, siblings that read
-// the same rows, fanned out values, pools and sums. Equal parts are computed once.
+// the same rows, fanned out values and pools. Equal parts are computed once. Sums
+// over all rows have a kernel of their own, as this one pools.
 
 // CHECK-LABEL: genrec.model @vertical
 // CHECK: %[[X:.*]] = genrec.feature
 // CHECK: %[[U:.*]] = genrec.feature
 // CHECK: %[[K:.*]]:3 = genrec.row_kernel %{{.*}}(%[[X]], %{{.*}}, %[[U]])
-// CHECK-SAME: genrec.ops = "mul, fanout, mul, silu, sigmoid, pool, reduce_rows"
+// CHECK-SAME: genrec.ops = "mul, fanout, mul, silu, sigmoid, pool"
 // CHECK-SAME: operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role shared>, #genrec<operand_role ancestor>]
-// CHECK-SAME: result_roles = [#genrec<result_role aligned>, #genrec<result_role pooled>, #genrec<result_role reduced>]
+// CHECK-SAME: result_roles = [#genrec<result_role aligned>, #genrec<result_role aligned>, #genrec<result_role pooled>]
 // CHECK: math.exp
 // CHECK-NOT: math.exp
-// CHECK: genrec.accumulate
-// CHECK: genrec.row_yield %{{.*}}, %{{.*}} : vector<4xf32>, vector<4xf32>
+// CHECK: genrec.row_yield %{{.*}}, %[[SIGMOID:.*]], %[[SIGMOID]] : vector<4xf32>, vector<4xf32>, vector<4xf32>
 // CHECK: genrec.linear %[[K]]#0
+// CHECK: genrec.row_kernel %{{.*}}(%[[K]]#1) attributes {name = "event_reduce_rows"
+// CHECK-SAME: result_roles = [#genrec<result_role reduced>]
+// CHECK: genrec.accumulate
 genrec.model @vertical {
   genrec.domain @user
   genrec.domain @event parent @user {column = "events"}
@@ -175,5 +178,47 @@ genrec.model @slices {
     %y = genrec.linear %a, %k : (!u2, tensor<2x2xf32>) -> !u2
     %z = genrec.add %y, %b : (!u2, !u2) -> !u2
     genrec.output "z" %z : !u2
+  }
+}
+
+// -----
+
+// A kernel pools into one domain. What pools into another one has a kernel of its own, and
+// sums over all rows have one, too.
+
+!u = tensor<?xf32, #genrec.rows<@user>>
+!s = tensor<?xf32, #genrec.rows<@session>>
+!e = tensor<?xf32, #genrec.rows<@event>>
+
+// CHECK-LABEL: genrec.model @reductions
+// CHECK: %[[BATCH:.*]]:3 = genrec.batch
+// CHECK: %[[X:.*]] = genrec.feature
+// CHECK: %[[A:.*]]:4 = genrec.row_kernel %[[BATCH]]#2(%[[X]]) attributes {genrec.ops = "mul, pool, neg, pool"
+// CHECK-SAME: result_roles = [#genrec<result_role aligned>, #genrec<result_role pooled>, #genrec<result_role aligned>, #genrec<result_role pooled>]
+// CHECK: genrec.row_kernel %[[BATCH]]#2(%[[A]]#0) attributes {name = "event_pool"
+// CHECK-SAME: result_roles = [#genrec<result_role pooled>]
+// CHECK: genrec.row_kernel %[[BATCH]]#2(%[[A]]#0) attributes {name = "event_reduce_rows"
+// CHECK-SAME: result_roles = [#genrec<result_role reduced>]
+// CHECK: genrec.row_kernel %[[BATCH]]#2(%[[X]]) attributes {name = "event_reduce_rows_2"
+// CHECK-SAME: result_roles = [#genrec<result_role reduced>]
+genrec.model @reductions {
+  genrec.domain @user
+  genrec.domain @session parent @user {column = "sessions"}
+  genrec.domain @event parent @session {column = "sessions.events"}
+  genrec.program @predict mode predict {
+    %user, %session, %event = genrec.batch : !genrec.domain<@user>, !genrec.domain<@session>, !genrec.domain<@event>
+    %x = genrec.feature %event "sessions.events.x" : (!genrec.domain<@event>) -> !e
+    %d = genrec.mul %x, %x : (!e, !e) -> !e
+    %a = genrec.pool sum %d to %session : (!e, !genrec.domain<@session>) -> !s
+    %b = genrec.pool sum %d to %user : (!e, !genrec.domain<@user>) -> !u
+    %n = genrec.neg %d : !e
+    %c = genrec.pool max %n to %session : (!e, !genrec.domain<@session>) -> !s
+    %s = genrec.reduce_rows %d : (!e) -> tensor<f32>
+    %t = genrec.reduce_rows %x : (!e) -> tensor<f32>
+    genrec.report_loss "s" %s, %t : tensor<f32>, tensor<f32>
+    genrec.output "a" %a : !s
+    genrec.output "b" %b : !u
+    genrec.output "c" %c : !s
+    genrec.output "n" %n : !e
   }
 }

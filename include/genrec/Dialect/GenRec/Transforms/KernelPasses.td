@@ -85,6 +85,10 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
     chain of more than 256 ops is split, at any cost: passes recurse along such chains, and a C++
     compiler is slow on longer ones.
 
+    A kernel pools into one domain, and a kernel that pools adds up no sums over all rows (`reduced`,
+    `scattered`): those are kernels of their own. On a device threads have pieces of long lists in a
+    kernel that pools, and chunks of all rows in one that adds up.
+
     If a kernel needs a value that an earlier kernel of the same domain and stage computes, the
     value is stored in a buffer (`opt=1`), or with `opt=2` recomputed if that costs less. Storing
     costs twice the bytes of a row (a write and a read). Recomputing costs 0.35 bytes per operation,

@@ -1,6 +1,6 @@
 //===- library_products.h - Products through cuBLASLt -------------*- C++ -*-===//
 //
-// The products of linear_products.h by cuBLASLt where the process has it
+// The products of linear_products.h and sized_products.h by cuBLASLt where the process has it
 // (runtime/kernels/cuda/cublaslt_library.h), both sizes of the weight are kLeastLibrarySize or
 // more, and the library has an algorithm; by our tiles otherwise. fp32 is CUBLAS_COMPUTE_32F, never
 // TF32; factors of bfloat16 are rounded into scratch, with rows of whole multiples of 8, and added
@@ -16,12 +16,18 @@
 // algorithm per shape at any number of rows, which is chosen once for kPlannedRows: an element
 // depends on its own row alone, a contraction on the rows that there are.
 //
+// Of sized products the library takes those with as many columns as the host knows (the items of a
+// catalogue), and as many steps, or a contraction over rows of both sides. Their padding, the rows
+// behind the last one up to the bound, is cleared where it lies. A contraction of more than 4,096
+// steps, all known, is cut into pieces of so many, whose sums are added in order.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_KERNELS_CUDA_LIBRARY_PRODUCTS_H
 #define GENREC_RT_KERNELS_CUDA_LIBRARY_PRODUCTS_H
 
 #include "genrec_rt/kernels/cuda/linear_products.h"
+#include "genrec_rt/kernels/cuda/sized_products.h"
 
 namespace genrec::rt::cuda {
 
@@ -32,12 +38,15 @@ constexpr int64_t kContractionRows = 1024, kPlannedRows = 4096;
 /// Whether cuBLASLt runs the product. Makes its plan (descriptors and algorithm), once per shape.
 bool libraryTakes(const LinearProduct &product);
 bool libraryTakes(const RowContraction &contraction);
+bool libraryTakes(const SizedProduct &product);
 
 /// Bytes of scratch, aligned to 256, of the functions below, which use cuBLASLt or tiles.
 int64_t fastestScratchBytes(const LinearProduct &product);
 int64_t fastestScratchBytes(const RowContraction &contraction);
+int64_t fastestScratchBytes(const SizedProduct &product);
 void multiplyFastest(const LinearProduct &product, void *scratch, cudaStream_t stream);
 void contractFastest(const RowContraction &contraction, void *scratch, cudaStream_t stream);
+void multiplyFastest(const SizedProduct &product, void *scratch, cudaStream_t stream);
 
 } // namespace genrec::rt::cuda
 

@@ -10,6 +10,10 @@
 // items. For the best k, scores of a chunk of items are written to memory, and a
 // block per query keeps the k best of them and those before by a radix selection.
 //
+// Where the host knows how many items there are and cuBLASLt is there, it computes the scores of wide
+// vectors, and what these do not decide clearly is computed again in the order above:
+// runtime/kernels/cuda/score_bounds.h. Results have the same bits.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_KERNELS_CUDA_RANK_H
@@ -32,7 +36,9 @@ struct RankedItems {
   const float *query = nullptr; ///< [queries, dim]
   int64_t ldQuery = 0;
   const genrec_domain *items = nullptr;
-  int64_t itemCapacity = 0;    ///< below 2^32
+  int64_t itemCapacity = 0; ///< below 2^32
+  /// Whether there are `itemCapacity` items, as the host knows of a catalogue's; else `items` says.
+  bool areItemsKnown = false;
   const float *item = nullptr; ///< [items, dim]
   int64_t ldItem = 0;
   int64_t dim = 0;

@@ -30,7 +30,9 @@ inline cuda::RankedItems rankedItems(int64_t dim, const genrec_domain *queries, 
   ranked.query = query;
   ranked.ldQuery = ldQuery;
   ranked.items = items->device;
-  ranked.itemCapacity = items->capacity;
+  // Of a catalogue, whose rows are those of every step.
+  ranked.itemCapacity = items->count >= 0 ? items->count : items->capacity;
+  ranked.areItemsKnown = items->count >= 0;
   ranked.item = item;
   ranked.ldItem = ldItem;
   ranked.dim = dim;
@@ -103,8 +105,10 @@ inline void scores(genrec_step *step, int32_t op, int64_t dim, const genrec_doma
                    float *out) {
   genrec_row_note *tooMany =
       partial ? nullptr : genrec_rt_note_failure(step, op, nullptr, detail::kTooManyItems);
-  cuda::scoreItems(detail::rankedItems(dim, queries, query, ldQuery, items, item, ldItem),
-                   {first, width}, out, tooMany, streamOf(step));
+  const auto ranked = detail::rankedItems(dim, queries, query, ldQuery, items, item, ldItem);
+  const cuda::ScoredItems scored{first, width};
+  void *scratch = scratchOf(step, cuda::scoresScratchBytes(ranked, scored, out));
+  cuda::scoreItems(ranked, scored, out, tooMany, scratch, streamOf(step));
 }
 
 /// dQuery = ontoQuery + gradient items; dItem = ontoItem + gradient^T query, of the `width` items
@@ -116,10 +120,9 @@ inline void scoresGradient(genrec_step *step, int64_t dim, const genrec_domain *
                            const float *ontoItem, float *dQuery, float *dItem) {
   const auto ranked = detail::rankedItems(dim, queries, query, ldQuery, items, item, ldItem);
   const cuda::ScoredItems scored{first, width};
-  void *scratch = scratchOf(step, cuda::scoreGradientsScratchBytes(ranked, scored));
-  cuda::scoreItemsGradient(ranked, scored,
-                           {gradient, ldGradient, ontoQuery, ontoItem, dQuery, dItem}, scratch,
-                           streamOf(step));
+  const cuda::ScoreGradients gradients{gradient, ldGradient, ontoQuery, ontoItem, dQuery, dItem};
+  void *scratch = scratchOf(step, cuda::scoreGradientsScratchBytes(ranked, scored, gradients));
+  cuda::scoreItemsGradient(ranked, scored, gradients, scratch, streamOf(step));
 }
 
 } // namespace genrec::rt::kernels

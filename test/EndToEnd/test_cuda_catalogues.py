@@ -1,0 +1,73 @@
+"""Full softmax over a catalogue and ranks in it on the emulated device, with cuBLASLt and without."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import genrec as gr
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from compiled import BUILD, call
+from test_cuda_models import TARGETS, expect_close, tensors
+
+ITEMS, DIM, ROWS = 150, 64, 40
+
+
+class Shop(gr.Model):
+    """The item that comes next, of all that there are: wide enough for cuBLASLt."""
+
+    def __init__(self, catalogue: gr.Catalogue) -> None:
+        super().__init__(optimizer=gr.optim.SGD(0.5))
+        self.catalogue = catalogue
+        self.item = gr.Table("item", dim=DIM, id_bits=20, init=gr.init.normal(0.3))
+
+    def forward(self, batch: gr.Batch) -> None:
+        query = self.item(batch.seen)
+        gr.loss.full_softmax(query, batch.next, self.item, self.catalogue)
+        gr.metric.ranking(gr.rank(query, batch.next, self.item, self.catalogue), at=(1, 10))
+        found = gr.top_k(query, self.item, self.catalogue, k=5)
+        gr.output(item=found.ids, score=found.scores)
+
+
+def run(binary: Path, folder: Path, name: str, state: Path | None = None) -> tuple[Any, Any, Any]:
+    """Losses of some steps, and what the binary evaluates and predicts with `state`, or what it has trained."""
+    report, out, data = folder / f"{name}.json", folder / f"{name}.parquet", folder / "rows.parquet"
+    given = ["--data", data, "--batch", "16", "--threads", "1", "--progress", "none"]
+    call(
+        binary, "train", *given, "--epochs", "2", "--seed", "3", "--checkpoint", folder / name,
+        "--metrics-json", report, "--log-every", "1",
+    )  # fmt: skip
+    losses = [step["loss"] for step in json.loads(report.read_text())["step_losses"]]
+    call(binary, "evaluate", *given, "--checkpoint", state or folder / name, "--metrics-json", report)
+    call(binary, "predict", *given, "--checkpoint", state or folder / name, "--out", out)
+    return losses, json.loads(report.read_text())["evaluation"]["metrics"], pq.read_table(out).to_pydict()
+
+
+def test_catalogues_by_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    draw = np.random.default_rng(5)
+    rows = {name: pa.array(draw.integers(0, ITEMS, ROWS), pa.int64()) for name in ("seen", "next")}
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    pq.write_table(pa.table({"item": pa.array(range(ITEMS), pa.int64())}), tmp_path / "items.parquet")
+    model = Shop(gr.catalogue(str(tmp_path / "items.parquet"), id="item"))
+    schema = gr.Schema.from_parquet(tmp_path / "rows.parquet")
+    cpu, emulated = (
+        gr.compile(model, schema, target=target, output=tmp_path / f"{target}.model").binary for target in TARGETS
+    )
+    expected = run(cpu, tmp_path, "cpu")
+    library = run(emulated, tmp_path, "library", tmp_path / "cpu")
+    monkeypatch.setenv("GENREC_CUBLASLT_LIBRARY", "none")
+    tiles = run(emulated, tmp_path, "tiles", tmp_path / "cpu")
+    for losses, metrics, predicted in (library, tiles):
+        np.testing.assert_allclose(losses, expected[0], rtol=1e-5)
+        # Ranks, items and scores to the bit, whoever computes products.
+        assert metrics == expected[1]
+        assert predicted == expected[2]
+    kept = {name: tensors(tmp_path / name) for name in ("cpu", "library", "tiles")}
+    expect_close(kept["library"], kept["cpu"])
+    assert any((kept["library"][key] != kept["tiles"][key]).any() for key in kept["tiles"]), "were both tiles?"
