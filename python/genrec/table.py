@@ -45,7 +45,7 @@ class Table:
 
     `hot_after`, with `dtype="bf16"`: a row is *hot* from the step on that is the n-th to see it. A hot row is float32
     to the step that updates it, which rounds nothing; it takes 2 more bytes for each value. Lookups read the upper
-    halves of its floats, rounded towards 0 to bfloat16, so they cost the same. CPU only.
+    halves of its floats, rounded towards 0 to bfloat16, so they cost the same.
 
     `frozen`: no step updates the table. It has the rows that `train(init=...)` gives it and no optimizer state; an id
     without a row reads its initial value and gets none. Gradients stop there. It takes no optimizer and none of the

@@ -51,17 +51,18 @@ void LowerHalves::clear() {
 // Rows
 //===----------------------------------------------------------------------===//
 
-void TableStore::readHalves(float *const *, int64_t, float *) const {
+void TableStore::readHalves(const StoreStream &, float *const *, int64_t, float *) const {
   throw Error("a store without hot rows is asked for their halves");
 }
 
-void TableStore::writeHalves(float *const *, int64_t, const float *) {
+void TableStore::writeHalves(const StoreStream &, float *const *, int64_t, const float *) {
   throw Error("a store without hot rows is given their halves");
 }
 
-void TableStore::settleHot(float *const *, int64_t) {}
+void TableStore::settleHot(const StoreStream &, float *const *, int64_t) {}
 
-void EmbeddingStore::readHalves(float *const *rows, int64_t count, float *to) const {
+void EmbeddingStore::readHalves(const StoreStream &, float *const *rows, int64_t count,
+                                float *to) const {
   for (int64_t row = 0; row < count; ++row) {
     const kernels::Bf16 *upper = kernels::bf16Values(rows[row]);
     const uint16_t *lower = lowerOf(rows[row]);
@@ -70,7 +71,8 @@ void EmbeddingStore::readHalves(float *const *rows, int64_t count, float *to) co
   }
 }
 
-void EmbeddingStore::writeHalves(float *const *rows, int64_t count, const float *from) {
+void EmbeddingStore::writeHalves(const StoreStream &, float *const *rows, int64_t count,
+                                 const float *from) {
   for (int64_t row = 0; row < count; ++row) {
     kernels::Bf16 *upper = kernels::bf16Values(rows[row]);
     uint16_t *lower = lowerOf(rows[row]);
@@ -83,7 +85,7 @@ void EmbeddingStore::writeHalves(float *const *rows, int64_t count, const float 
   }
 }
 
-void EmbeddingStore::settleHot(float *const *rows, int64_t count) {
+void EmbeddingStore::settleHot(const StoreStream &, float *const *rows, int64_t count) {
   for (int64_t row = 0; row < count; ++row) {
     uint16_t *&lower = lowerOf(rows[row]);
     const bool isHot = config.rules.isHot(sightingOf(rows[row]).steps);

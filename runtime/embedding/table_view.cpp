@@ -12,7 +12,7 @@ void TableRows::readValues(int64_t first, int64_t count, float *to) const {
   if (config.element == RowElement::f32)
     return read(first, count, 0, dim, to);
   if (config.keepsLower())
-    return store->readHalves(addresses.data() + first, count, to);
+    return store->readHalves({}, addresses.data() + first, count, to);
   std::vector<float> packed(static_cast<size_t>(count * floats));
   read(first, count, 0, floats, packed.data());
   for (int64_t i = 0; i < count; ++i)
@@ -25,7 +25,7 @@ void TableRows::writeValues(const float *from) {
   if (config.element == RowElement::f32)
     return write(0, dim, from);
   if (config.keepsLower())
-    return store->writeHalves(addresses.data(), size(), from);
+    return store->writeHalves({}, addresses.data(), size(), from);
   std::vector<float> packed(static_cast<size_t>(size() * floats));
   for (int64_t i = 0; i < size(); ++i)
     packValues(from + i * dim, dim, packed.data() + i * floats);

@@ -111,9 +111,8 @@ void checkModel(const genrec_model_desc &model) {
             std::string("table '") + table.name + "' has rules out of range");
     require(genrec_row_element_name(table.element) && genrec_row_rounding_name(table.rounding),
             std::string("table '") + table.name + "' has an element or rounding out of range");
-    require(table.hot_after == 0 || (table.element == GENREC_ROW_BF16 && !model.device),
-            std::string("table '") + table.name +
-                "' has hot rows, which tables of bf16 on the host alone have");
+    require(table.hot_after == 0 || table.element == GENREC_ROW_BF16,
+            std::string("table '") + table.name + "' has hot rows, which tables of bf16 have");
     checkTraining(std::string("table '") + table.name + "'", table.init, table.optimizer);
     for (int32_t j = 0; table.group && j < i; ++j) {
       const genrec_table_desc &other = model.tables[j];

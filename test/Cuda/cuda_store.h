@@ -46,6 +46,7 @@ public:
                           contents.begin() + static_cast<ptrdiff_t>((i + 1) * stride)}});
     return rows.fetch();
   }
+  cuda::EmbeddingStore &storeOnDevice() { return store; }
   int64_t refused() { return store.refused(nullptr); }
   int64_t slots() const { return store.slots(); }
   const cuda::KeyTable &keyTable() const { return store.keyTable(); }

@@ -57,6 +57,8 @@ PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.AreThoseOfTheCpu", "DistinctLook
 GROUP_TESTS = "DistinctProducts.LongSumsAreCutAsOnTheCpu"
 LIBRARY_TESTS = "Seeds/LibraryStreams.*/0:LibraryProducts.ContractionsOfFewRows"
 SESSION_RANK_TESTS = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
+RULES, LOWER = "embedding/cuda/row_rules.cu", "embedding/cuda/lower_halves.cu"
+HOT_TESTS = "Cuda/HotRowsConformance/0.*:CudaHotRows.B*:CudaHotRows.C*:CudaHotRows.AStep*-*AgreeWith*"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
 
 
@@ -74,6 +76,10 @@ class Defect:
 
 def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
     return Defect(name, file, HOPPER_TESTS, old, new, nth)
+
+
+def hot(name: str, old: str, new: str = "", nth: int = 1, file: str = LOWER) -> Defect:
+    return Defect(name, file, HOT_TESTS, old, new, nth)
 
 
 def host(name: str, old: str, new: str = "", nth: int = 1, tests: str = HOST_TESTS) -> Defect:
@@ -498,6 +504,33 @@ DEFECTS = [
     Defect("a later lookup is made while it is captured", SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchStagesThatLookUpAsGraphs/0",
            "callBetween(request);", "request();"),
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),
+    # Lower halves of hot rows.
+    hot("a block is not cleared", "reinterpret_cast<uint4 *>(block)[at] = uint4{0, 0, 0, 0};", ";"),
+    hot("half of a block is cleared", "at < blocks.bytes / 16", "at < blocks.bytes / 32"),
+    hot("new rows of a batch share a block", "used + rank - freed", "used"),
+    hot("blocks that come back are taken from the wrong end", "blocks.freed[freed - 1 - rank]", "blocks.freed[rank]"),
+    hot("a block that came back is given twice", "counters->freed -= again;"),
+    hot("blocks that are taken again are counted as new", "counters->used += counters->moving - again;",
+        "counters->used += counters->moving;"),
+    hot("each position of a row takes a block", "*hot.lower(rows[i]) == claimOf(i)", "isClaim(*hot.lower(rows[i]))"),
+    hot("positions claim beside one another", "atomicMax(lower, claimOf(i));", "*lower = claimOf(i);"),
+    hot("a step sees a row more than once", "atomicExch(sighting, step) != step", "true", file=RULES),
+    hot("rows become hot a step late", "reinterpret_cast<const Word *>(row + sightingOffset)[1] >= hotAfter",
+        "reinterpret_cast<const Word *>(row + sightingOffset)[1] > hotAfter"),
+    hot("rows that leave keep their blocks", "if (lowerHalves.room() > 0)\n    giveBackErased(count, stream);", ";",
+        file="embedding/cuda/store_erase.cu"),
+    hot("an id that is erased twice gives its block back twice", "erased[i] ? addresses.row(table.rows[slotOf[i]]) : nullptr",
+        "slotOf[i] >= 0 ? addresses.row(table.rows[slotOf[i]]) : nullptr"),
+    hot("blocks come back over one another", "blocks.counters->freed + ranks[i]", "blocks.counters->freed"),
+    hot("what comes back is not counted", "counters->freed += counters->moving;"),
+    hot("a row keeps the address of a block that it gave back", "*lower = 0;"),
+    hot("blocks that came back are forgotten when there are more", "freed.ensureKept(room(), stream);", "freed.ensure(room(), stream);"),
+    hot("nobody makes room for blocks", "if (isFull)\n    lowerHalves.makeRoom(\n"
+        "        lowerBound + std::max(options.step ? 2 * count : 0, lowerHalves.chunkBlocks()), stream);", ";"),
+    hot("the host forgets what it has asked for", "lowerBound += taken;", ";"),
+    hot("an answer has blocks that were asked for later", "hotSinceRequest += taken;", ";"),
+    hot("a step waits for each table", "isFull && mayWait()", "isFull"),
+    hot("states begin where the address of lower halves is", "config.stateOffset()", "config.valueFloats()", file=STORE),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import ROOT, Tolerance, assert_same, call, read_tensors, run_both, tool
+from compiled import BUILD, ROOT, Tolerance, assert_same, call, read_tensors, run_both, tool
 from launching import launcher, needs_mpi
 from training import (
     compile_merged_and_apart,
@@ -187,10 +187,100 @@ def test_reports_say_so(binary: Path) -> None:
     assert "wide: dim 6, sgd, 24 bytes per row\n" in text
 
 
-@pytest.mark.parametrize("target", ["cuda", "cuda-emulated"])
-def test_devices_are_refused(tmp_path: Path, target: str) -> None:
-    """Each table, at its line."""
-    words = [tool("genrec-compile"), str(MODEL), f"--target={target}", "-o", str(tmp_path / "model")]
-    message = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stderr
-    assert message.count("but tables on a device cannot have hot rows yet") == len(HOT_AFTER)
-    assert "hot_rows.mlir:13:" in message and "or compile with --target=cpu" in message
+emulated = pytest.mark.skipif(
+    not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists(), reason="this build runs no kernels on the host"
+)
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("device") / "hot_rows"
+    call(tool("genrec-compile"), MODEL, "--target=cuda-emulated", "-o", path)
+    return path
+
+
+@emulated
+def test_devices_have_the_same_bits(
+    binary: Path, device: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether steps are captured or not, in whatever order work runs. Evaluation in between counts nothing."""
+    whole = train(binary, data, tmp_path / "host", 23)
+    for seed, more in (
+        ("1", ("--validation", data, "--eval-every", "1", "--eval-batch", "160")),
+        ("2", ("--capture", "off")),
+    ):
+        monkeypatch.setenv("GENREC_SIMT_SEED", seed)
+        report = tmp_path / f"{seed}.json"
+        given = ("--metrics-json", report, *more)
+        assert train(device, data, tmp_path / f"device{seed}", 23, *given, threads=1) == whole, seed
+        assert (json.loads(report.read_text())["device"]["captured_steps_launched"] > 0) == (seed == "1")
+
+
+@emulated
+def test_a_run_goes_on_on_a_device(binary: Path, device: Path, data: Path, tmp_path: Path) -> None:
+    """And from there on the CPU, from full and from incremental generations; all files of both have the same bytes."""
+    saves = ("--checkpoint-every", "2", "--checkpoint-full-every", "6", "--keep", "99")
+    kept = {}
+    for name, order in (
+        ("host", (binary,) * 3),
+        ("mixed", (binary, device, binary)),
+        ("too", (device, binary, device)),
+    ):
+        for steps, of in zip((5, 11, 17), order, strict=True):
+            train(of, data, tmp_path / name, steps, "--resume", *saves, threads=1)
+        files = sorted((tmp_path / name).glob("step-*/*.safetensors"))
+        kept[name] = {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in files}
+    assert len(kept["host"]) >= 8
+    assert kept["mixed"] == kept["host"] and kept["too"] == kept["host"]
+
+
+@emulated
+def test_devices_read_upper_halves_and_export_floats(binary: Path, device: Path, data: Path, tmp_path: Path) -> None:
+    """Predictions from one checkpoint are the CPU's; so are the floats that --init gives, and their bits at the end."""
+    train(binary, data, tmp_path / "checkpoint", 20)
+    scores = []
+    for model in (binary, device):
+        out = tmp_path / f"{model.parent.name}.parquet"
+        given = ("--checkpoint", tmp_path / "checkpoint", "--out", out, "--progress", "none")
+        call(model, "predict", "--data", data, *given)
+        scores.append(pq.read_table(out)["score"].to_numpy())
+    assert len(scores[0]) == 320 and (scores[0] == scores[1]).all()
+    (tmp_path / "given").mkdir()
+    rows, rounded = train_given_rows(device, data, tmp_path / "given")
+    assert all((rows[index] == rounded[index]).all() for index in range(40))
+
+
+@emulated
+@pytest.mark.parametrize("dim", [7, 64])
+def test_rows_of_any_width_add_up_on_devices(tmp_path: Path, dim: int) -> None:
+    """A lane of a device has one value, or packs of two."""
+    rows, files = tmp_path / "rows.parquet", []
+    more = "rounding = #genrec<row_rounding stochastic>, hot_after = 5 : i64,"
+    model = write_steps_model(tmp_path / "steps.mlir", more, dim)
+    pq.write_table(pa.table({"i": pa.array([3, 5, 3, 7] * 4 * 12, pa.int64())}), rows)
+    for target in ("cpu", "cuda-emulated"):
+        call(tool("genrec-compile"), model, f"--target={target}", "-o", tmp_path / target)
+        files.append(train(tmp_path / target, rows, tmp_path / f"{target}.run", 12, threads=1))
+    assert files[1] == files[0]
+    assert lower_halves(read_tensors(files[0])["t.values"]).all()
+
+
+@emulated
+@needs_mpi
+def test_ranks_with_devices_have_the_same_bits(binary: Path, device: Path, data: Path, tmp_path: Path) -> None:
+    """Owners count, keep and update; upper halves travel. A run goes on, on ranks of both kinds."""
+    portions = ("--portions", "6")
+    whole = train(binary, data, tmp_path / "whole", 12, *portions)
+    given = (*portions, "--overlap", "keys")
+    assert train(device, data, tmp_path / "two", 12, *given, ranks=2, threads=1) == whole
+    for steps, ranks, of in ((5, 3, device), (8, 2, binary), (12, 1, device)):
+        resumed = train(of, data, tmp_path / "parts", steps, *portions, "--resume", ranks=ranks, threads=1)
+    assert resumed == whole
+
+
+@emulated
+def test_tables_with_hot_rows_stay_on_the_device(device: Path, data: Path) -> None:
+    words = [str(device), "train", "--data", str(data), "--host-tables", "odd=8"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "table 'odd' has hot rows and its values in host memory" in done.stderr
+    assert "keep its values on the device, or leave 'hot_after' out" in done.stderr

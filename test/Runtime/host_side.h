@@ -98,6 +98,29 @@ public:
                    counted < 0 ? nullptr : count.data(), result.data());
     return fetched(result);
   }
+  /// Of a table with hot rows: the values of rows, both halves, row behind row.
+  std::vector<float> halves(const std::vector<Row> &rows) const {
+    std::vector<float> result(rows.size() * static_cast<size_t>(dim()));
+    table.readHalves({}, onStore(rows).data(), static_cast<int64_t>(rows.size()), result.data());
+    return result;
+  }
+  std::vector<float> halves(Row row) const { return halves(std::vector<Row>{row}); }
+  void writeHalves(const std::vector<Row> &rows, const std::vector<float> &values) {
+    table.writeHalves({}, onStore(rows).data(), static_cast<int64_t>(rows.size()), values.data());
+  }
+  void writeHalves(Row row, const std::vector<float> &values) {
+    writeHalves(std::vector<Row>{row}, values);
+  }
+  void settle(const std::vector<Row> &rows, const std::vector<Sighting> &sightings) {
+    const auto addresses = onStore(rows);
+    const auto count = static_cast<int64_t>(rows.size());
+    table.writeRows({}, addresses.data(), count, table.sightingOffset(),
+                    sizeof(Sighting) / sizeof(float),
+                    reinterpret_cast<const float *>(sightings.data()));
+    table.settleHot({}, addresses.data(), count);
+  }
+  int64_t hotRows() const { return table.hotRows({}); }
+  int64_t dim() const { return table.configuration().dim; }
   int64_t size() const { return table.size({}); }
   int64_t rowStride() const { return table.rowStride(); }
 

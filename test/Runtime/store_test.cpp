@@ -1,6 +1,7 @@
 //===- store_test.cpp - The embedding store -------------------------------===//
 
 #include "host_side.h"
+#include "hot_rows_conformance.h"
 #include "row_rules_conformance.h"
 
 #include "genrec_rt/buffer.h"
@@ -46,6 +47,7 @@ private:
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Cpu, StoreConformance, CpuStore);
 INSTANTIATE_TYPED_TEST_SUITE_P(Cpu, RowRulesConformance, CpuStore);
+INSTANTIATE_TYPED_TEST_SUITE_P(Cpu, HotRowsConformance, CpuStore);
 
 TEST(Store, LoadIsAtMostThreeQuarters) {
   EmbeddingStore store(configOf(1, 0));

@@ -37,11 +37,21 @@ public:
 
 static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
 
+/// Whether a body reads or writes optimizer states of a row.
+static bool usesStates(BlockArgument row) {
+  return llvm::any_of(row.getUsers(), [](Operation *user) {
+    auto load = dyn_cast<RowLoadOp>(user);
+    auto store = dyn_cast<RowStoreOp>(user);
+    return (load && load.getSlot() > 0) || (store && store.getSlot() > 0);
+  });
+}
+
 static void addInput(Value input, BlockArgument argument, Alignment &alignment) {
   auto type = cast<RankedTensorType>(input.getType());
   if (auto row = dyn_cast<RowType>(type.getElementType())) {
     alignment.add(row.getWidth());
-    alignment.add(row.getStateOffset()); // where states begin
+    if (usesStates(argument))
+      alignment.add(row.getStateOffset()); // where they begin
   } else if (isVector(argument) ||
              (isa<RankedTensorType>(argument.getType()) && type.getRank() == 2))
     alignment.addRows(input);

@@ -2,8 +2,6 @@
 
 #include "genrec/Target/EmitC/Callees.h"
 
-#include "genrec/Dialect/GenRec/IR/GenRec.h"
-
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/IR/Builders.h"
 
@@ -54,14 +52,14 @@ static constexpr Callee callees[] = {
     {"kernels::randomStream", EVERY("random")},
     {"kernels::uniformFromBits", EVERY("random")},
     {"kernels::bf16Values", EVERY("row_values")},
-    {"kernels::isHot", SHARED("row_values")},
-    {"kernels::joined", SHARED("row_values")},
-    {"kernels::lowerHalf", SHARED("row_values")},
-    {"kernels::lowerHalves", SHARED("row_values")},
+    {"kernels::isHot", EVERY("row_values")},
+    {"kernels::joined", EVERY("row_values")},
+    {"kernels::lowerHalf", EVERY("row_values")},
+    {"kernels::lowerHalves", EVERY("row_values")},
     {"kernels::narrowed", EVERY("row_values")},
     {"kernels::nearestBf16", EVERY("row_values")},
     {"kernels::roundedBy", EVERY("row_values")},
-    {"kernels::upperHalf", SHARED("row_values")},
+    {"kernels::upperHalf", EVERY("row_values")},
     {"kernels::widened", EVERY("row_values")},
     {"kernels::bucketOf", EVERY("rowbody")},
     {"kernels::clampIndex", EVERY("rowbody")},
@@ -226,11 +224,6 @@ std::vector<std::string> genrec::listMissingForms(ModuleOp module, TargetKind ta
     if (callee && callee->getHeader(target).empty())
       missing.insert(callee->name.str());
   });
-  if (target == TargetKind::cuda) // refused before it becomes calls
-    module.walk([&](TableOp table) {
-      if (table.getHotAfter())
-        missing.insert("hot_after");
-    });
   return {missing.begin(), missing.end()};
 }
 

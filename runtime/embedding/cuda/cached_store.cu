@@ -115,6 +115,9 @@ CachedRows viewOf(const DeviceArray<float> &rows, const DeviceArray<float *> &ho
 }
 
 const StoreConfig &checked(const StoreConfig &config, const std::string &name, int64_t rows) {
+  if (config.keepsLower())
+    throw Error("table '" + name + "' has hot rows and its values in host memory",
+                "keep its values on the device, or leave 'hot_after' out");
   if (config.rules.any())
     throw Error("table '" + name + "' has rules about rows and its values in host memory",
                 "keep its values on the device, or leave its rules out");

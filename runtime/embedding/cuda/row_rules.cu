@@ -69,6 +69,8 @@ void EmbeddingStore::see(const uint8_t *valid, int64_t count, int64_t step, floa
                          cudaStream_t stream) {
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), seeRows, rows, valid, count, sightingOffset(),
                      static_cast<Word>(step));
+  if (config.keepsLower())
+    makeHot(valid, count, rows, stream);
 }
 
 void EmbeddingStore::findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid,

@@ -36,7 +36,8 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
       memberCounts(name + ".member_counts"), draws(name + ".draws"), slotOf(name + ".batch_slots"),
       flags(name + ".batch_flags"), leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"),
       freedNumbers(name + ".freed"), firstOf(name + ".first_of"), masks(name + ".batch_masks"),
-      waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"), lowest(name),
+      waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"),
+      leavingRows(name + ".leaving_rows"), lowerHalves(name, config.dim), lowest(name),
       listing{0, 0, 0, DeviceArray<int64_t>(name + ".listed_ids"),
               DeviceArray<float *>(name + ".listed_rows")},
       transfer(name + ".transfer"), flagRanks(name) {
@@ -65,6 +66,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
     StoreConfig ids;
     ids.rules = config.rules;
     ids.rules.admitAfter = 1;
+    ids.rules.hotAfter = 0;
     ids.members = config.members;
     ids.keyBits = config.keyBits;
     ids.hashSeed = config.hashSeed;
@@ -106,9 +108,10 @@ int64_t EmbeddingStore::answeredRows(size_t member) const {
   return countsMembers() ? memberAnswer[member] : int64_t(answer->rows) - answer->freed;
 }
 
-void EmbeddingStore::takeOver(int64_t asked) const {
+void EmbeddingStore::takeOver(int64_t asked, int64_t askedHot) const {
   isRequested = false;
   usedBound = answer->used + asked;
+  lowerBound = answer->lower.used + askedHot;
   rowsBound = answer->rows + asked;
   largestBound = answeredRows(0) + asked;
   for (size_t member = 1; member < config.members.size(); ++member)
@@ -118,7 +121,7 @@ void EmbeddingStore::takeOver(int64_t asked) const {
 StoreCounters EmbeddingStore::readCounters(cudaStream_t stream) const {
   copyCounters(stream);
   waitForStream(stream);
-  takeOver(0);
+  takeOver(0, 0);
   return *answer;
 }
 
@@ -128,7 +131,7 @@ void EmbeddingStore::requestCounters(cudaStream_t stream) {
   copyCounters(stream);
   GENREC_CUDA_CHECK(cudaEventRecord(answered, stream));
   isRequested = true;
-  askedSinceRequest = 0;
+  askedSinceRequest = hotSinceRequest = 0;
 }
 
 void EmbeddingStore::takeAnswer() {
@@ -138,7 +141,7 @@ void EmbeddingStore::takeAnswer() {
   if (status == cudaErrorNotReady)
     return;
   GENREC_CUDA_CHECK(status);
-  takeOver(askedSinceRequest);
+  takeOver(askedSinceRequest, hotSinceRequest);
 }
 
 int64_t EmbeddingStore::size(const StoreStream &on) const {
@@ -311,7 +314,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   }
   const StoreDraws from{draws.data(), config.keyBits, !config.members.empty()};
   const bool accumulates = config.states > 0 && config.initialAccumulator != 0;
-  const NewRows make{config.dim, config.valueFloats(),
+  const NewRows make{config.dim, config.valueFloats(), config.stateOffset(),
                      static_cast<float>(accumulates ? config.initialAccumulator : 0),
                      accumulates ? config.stateWidth() : 0};
   // Enough warps to fill a device; more positions have several in each.
@@ -390,7 +393,7 @@ void EmbeddingStore::clear(const StoreStream &on) {
   if (waitingIds)
     waitingIds->clear(on);
   // An answer that is still on its way is of what was there before: a bound all the same.
-  usedBound = rowsBound = largestBound = 0;
+  usedBound = rowsBound = largestBound = lowerBound = 0;
 }
 
 } // namespace genrec::rt::cuda

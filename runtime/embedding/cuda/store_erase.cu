@@ -88,17 +88,7 @@ __global__ void countErased(StoreCounters *counters) { counters->freed += counte
 void EmbeddingStore::makeRoomForNumbers(cudaStream_t stream) {
   const int64_t numbers = static_cast<int64_t>(chunks.size()) << addresses.chunkShift;
   firstOf.ensure(numbers, stream);
-  if (numbers <= freedNumbers.capacity())
-    return;
-  DeviceArray<uint32_t> larger(name + ".freed");
-  larger.ensure(numbers, stream);
-  if (freedNumbers.capacity() > 0)
-    GENREC_CUDA_CHECK(
-        cudaMemcpyAsync(larger.data(), freedNumbers.data(),
-                        static_cast<size_t>(freedNumbers.capacity()) * sizeof(uint32_t),
-                        cudaMemcpyDeviceToDevice, stream));
-  freedNumbers.swap(larger);
-  larger.release(stream);
+  freedNumbers.ensureKept(numbers, stream);
 }
 
 void EmbeddingStore::eraseValid(const int64_t *ids, const uint8_t *valid, int64_t count,
@@ -126,6 +116,8 @@ void EmbeddingStore::eraseValid(const int64_t *ids, const uint8_t *valid, int64_
                        freedNumbers.data(), counters.data(), memberCountsOnDevice());
   });
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countErased, counters.data());
+  if (lowerHalves.room() > 0)
+    giveBackErased(count, stream);
 }
 
 void EmbeddingStore::erase(const StoreStream &on, const int64_t *ids, int64_t count) {

@@ -57,10 +57,10 @@ __global__ void __launch_bounds__(kStoreThreads)
     flags[i] = slotOf[i] >= 0 && table.rows[slotOf[i]] == (kPending | static_cast<uint32_t>(i));
 }
 
-/// How a row begins: `dim` values in `valueFloats` floats, then `accumulated` times `accumulator`,
-/// then zeros.
+/// How a row begins: `dim` values in `valueFloats` floats, `accumulated` times `accumulator` from
+/// `stateOffset` on, zeros everywhere else.
 struct NewRows {
-  int64_t dim, valueFloats;
+  int64_t dim, valueFloats, stateOffset;
   float accumulator;
   int64_t accumulated;
 };
@@ -90,8 +90,10 @@ __device__ void makeRow(const RowAddresses &addresses, int64_t key, uint32_t num
   }
   if (sizeof(T) == 2 && make.dim % 2 && laneOf() == 0)
     values[make.dim] = fromFloat<T>(0.0f);
-  for (int64_t at = make.valueFloats + laneOf(); at < addresses.stride; at += kWarp)
-    row[at] = at < make.valueFloats + make.accumulated ? make.accumulator : 0.0f;
+  for (int64_t at = make.valueFloats + laneOf(); at < addresses.stride; at += kWarp) {
+    const int64_t inStates = at - make.stateOffset;
+    row[at] = inStates >= 0 && inStates < make.accumulated ? make.accumulator : 0.0f;
+  }
   if (laneOf() == 0)
     *addresses.id(number) = key;
 }

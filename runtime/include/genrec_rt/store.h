@@ -50,6 +50,7 @@ public:
   void give(uint16_t *block);
   /// All blocks come back.
   void clear();
+  int64_t inUse() const { return taken; }
   int64_t bytesInUse() const { return taken * bytes; }
 
 private:
@@ -95,9 +96,12 @@ public:
   void writeRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
                  int64_t width, const float *from) override;
 
-  void readHalves(float *const *rows, int64_t count, float *to) const override;
-  void writeHalves(float *const *rows, int64_t count, const float *from) override;
-  void settleHot(float *const *rows, int64_t count) override;
+  void readHalves(const StoreStream &on, float *const *rows, int64_t count,
+                  float *to) const override;
+  void writeHalves(const StoreStream &on, float *const *rows, int64_t count,
+                   const float *from) override;
+  void settleHot(const StoreStream &on, float *const *rows, int64_t count) override;
+  int64_t hotRows(const StoreStream &) const override { return lowerHalves.inUse(); }
 
   TableStore *waiting() const override { return waitingIds.get(); }
   int64_t rowStride() const override { return stride; }

@@ -187,8 +187,8 @@ public:
   virtual void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count,
                           int64_t *ids, float **rows) const = 0;
 
-  /// identities[i] = StoreConfig::identityOf of the row at rows[i]; 0 outside of the store's memory.
-  /// Of a device, `counted` may hold the number of rows, at most `count`; else null.
+  /// identities[i] = StoreConfig::identityOf of the row at rows[i]; 0 outside of the store's
+  /// memory. Of a device, `counted` may hold the number of rows, at most `count`; else null.
   virtual void identify(const StoreStream &on, float *const *rows, int64_t count,
                         const int64_t *counted, uint64_t *identities) const = 0;
 
@@ -201,12 +201,16 @@ public:
 
   /// The values of rows of a table that keeps lower halves, `dim` floats each: of a hot row both
   /// halves, of another one its bfloat16. What is written to a row that is not hot is rounded to
-  /// nearest. Only stores of the host have such rows.
-  virtual void readHalves(float *const *rows, int64_t count, float *to) const;
-  virtual void writeHalves(float *const *rows, int64_t count, const float *from);
-  /// After sightings were written to such rows: gives lower halves, zeros, to those that are hot
-  /// now, and takes them from those that are not.
-  virtual void settleHot(float *const *rows, int64_t count);
+  /// nearest. Wait for the stream. A cache keeps none.
+  virtual void readHalves(const StoreStream &on, float *const *rows, int64_t count,
+                          float *to) const;
+  virtual void writeHalves(const StoreStream &on, float *const *rows, int64_t count,
+                           const float *from);
+  /// After sightings were written to such rows, each once: gives lower halves, zeros, to those that
+  /// are hot now, and takes them from those that are not.
+  virtual void settleHot(const StoreStream &on, float *const *rows, int64_t count);
+  /// The number of rows that are hot. Waits for the stream.
+  virtual int64_t hotRows(const StoreStream &on) const { return 0; }
 
   /// The ids that are not admitted yet, a store of dimension 0; null without `admitAfter`.
   virtual TableStore *waiting() const = 0;

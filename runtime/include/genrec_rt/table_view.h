@@ -49,7 +49,7 @@ public:
   void writeSightings(const Sighting *from) {
     write(store->sightingOffset(), kSightingFloats, reinterpret_cast<const float *>(from));
     if (store->configuration().keepsLower())
-      store->settleHot(addresses.data(), size());
+      store->settleHot({}, addresses.data(), size());
   }
 
 private:

@@ -55,7 +55,7 @@ llvm::ArrayRef<Callee> getCallees();
 const Callee *lookupCallee(llvm::StringRef name, mlir::MLIRContext *context);
 
 /// What `module`, on its way to EmitC or there, has that there is no code for `target` of: names of
-/// callees, and of attributes that a target refuses. Sorted.
+/// callees. Sorted.
 std::vector<std::string> listMissingForms(mlir::ModuleOp module, TargetKind target);
 
 /// Fails if emitted code calls a function that is not in the list. Adds the includes of the called

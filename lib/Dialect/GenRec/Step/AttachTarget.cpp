@@ -12,21 +12,6 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// Stores of a device keep no lower halves.
-static LogicalResult refuseHotRows(Operation *module) {
-  LogicalResult result = success();
-  module->walk([&](TableOp table) {
-    if (!table.getHotAfter() || table.getMembersAttr())
-      return;
-    table.emitOpError()
-        << "has 'hot_after' = " << *table.getHotAfter()
-        << ", but tables on a device cannot have hot rows yet; leave it out, so that "
-           "all rows are bf16, or compile with --target=cpu";
-    result = failure();
-  });
-  return result;
-}
-
 namespace {
 struct AttachTargetPass : genrec::impl::AttachTargetBase<AttachTargetPass> {
   using AttachTargetBase::AttachTargetBase;
@@ -37,8 +22,6 @@ struct AttachTargetPass : genrec::impl::AttachTargetBase<AttachTargetPass> {
       getOperation().emitError() << "target must be cpu or cuda, but is '" << target << "'";
       return signalPassFailure();
     }
-    if (*kind == TargetKind::cuda && failed(refuseHotRows(getOperation())))
-      return signalPassFailure();
     getContext().getLoadedDialect<GenRecDialect>()->getTargetAttrHelper().setAttr(
         getOperation(), TargetKindAttr::get(&getContext(), *kind));
   }

@@ -43,8 +43,8 @@ inline std::atomic<int64_t> &memoryMoves() {
   return moves;
 }
 
-/// Waits for a stream, or for an event. Every wait of the host while a model runs goes through these,
-/// and is counted.
+/// Waits for a stream, or for an event. Every wait of the host while a model runs goes through
+/// these, and is counted.
 void waitForStream(cudaStream_t stream);
 void waitForEvent(cudaEvent_t event);
 /// How often they were called in this process.
@@ -95,6 +95,20 @@ public:
           static_cast<T *>(allocateNamed(name, count * static_cast<int64_t>(sizeof(T)), stream));
       room = count;
     }
+    return memory;
+  }
+  /// The same, but the contents stay.
+  T *ensureKept(int64_t count, cudaStream_t stream) {
+    if (count <= room)
+      return memory;
+    DeviceArray larger(name);
+    larger.ensure(count, stream);
+    if (room > 0)
+      GENREC_CUDA_CHECK(cudaMemcpyAsync(larger.memory, memory,
+                                        static_cast<size_t>(room) * sizeof(T),
+                                        cudaMemcpyDeviceToDevice, stream));
+    swap(larger);
+    larger.release(stream);
     return memory;
   }
   void release(cudaStream_t stream) {

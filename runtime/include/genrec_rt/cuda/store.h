@@ -10,7 +10,7 @@
 // Keys: key_table.h, which move when the table grows, at load 0.75; of a cache
 // cache_table.h, which has all of its slots from the start. Values: chunks
 // of rows [value dim][state dim]…, each row aligned to 64 bytes, behind them the
-// ids of the chunk's rows.
+// ids of the chunk's rows. Lower halves of hot rows: lower_halves.h.
 //
 // Calls take a stream and return before the device is done, except that inserting
 // waits where what the host last heard of the number of rows does not say whether
@@ -24,6 +24,7 @@
 
 #include "genrec_rt/cuda/cache_keys.h"
 #include "genrec_rt/cuda/key_table.h"
+#include "genrec_rt/cuda/lower_halves.h"
 #include "genrec_rt/cuda/lowest_rows.h"
 #include "genrec_rt/cuda/row_addresses.h"
 #include "genrec_rt/kernels/cuda/ranks.h"
@@ -45,6 +46,7 @@ struct StoreCounters {
   uint32_t unresolved; ///< ids of the current batch that found no room
   uint32_t refused;    ///< ids so far that a cache had no room for
   uint32_t erased;     ///< slots that were erased and are not empty
+  LowerCounters lower; ///< blocks of lower halves
 };
 
 /// Rows by member, counted where tables that share a store are bounded; copied into kernels.
@@ -141,11 +143,20 @@ public:
   void writeRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
                  int64_t width, const float *from) override;
 
+  void readHalves(const StoreStream &on, float *const *rows, int64_t count,
+                  float *to) const override;
+  void writeHalves(const StoreStream &on, float *const *rows, int64_t count,
+                   const float *from) override;
+  void settleHot(const StoreStream &on, float *const *rows, int64_t count) override;
+  int64_t hotRows(const StoreStream &on) const override;
+
   TableStore *waiting() const override { return waitingIds.get(); }
   int64_t rowStride() const override { return addresses.stride; }
   int64_t sightingOffset() const override { return config.sightingOffset(); }
   int64_t keyBytes() const override { return slots() * 13 + (cache ? cache->bytes() : 0); }
-  int64_t valueBytes() const override { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
+  int64_t valueBytes() const override {
+    return static_cast<int64_t>(chunks.size()) * chunkBytes() + lowerHalves.bytes();
+  }
 
   /// Ids, counted as often as they occurred, that a cache had no room for. Waits.
   int64_t refused(cudaStream_t stream) const;
@@ -180,6 +191,10 @@ private:
   void eraseValid(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void see(const uint8_t *valid, int64_t count, int64_t step, float *const *rows,
            cudaStream_t stream);
+  void makeHot(const uint8_t *valid, int64_t count, float *const *rows, cudaStream_t stream);
+  void makeRoomForHot(int64_t count, cudaStream_t stream);
+  void giveBack(float *const *rows, int64_t count, bool ofAll, cudaStream_t stream);
+  void giveBackErased(int64_t count, cudaStream_t stream);
   /// Flags the rows in use of numbers 0 to `numbers` - 1, those of a member where it is not -1.
   void flagInUse(int64_t member, int64_t numbers, uint8_t *inUse, cudaStream_t stream) const;
   /// Brings `listing` up to date; its number of rows.
@@ -189,8 +204,9 @@ private:
   StoreCounters readCounters(cudaStream_t stream) const;
   /// Copies the counters to `answer` and `memberAnswer`, in the order of `stream`.
   void copyCounters(cudaStream_t stream) const;
-  /// Takes over an answer, since which `asked` ids may have come.
-  void takeOver(int64_t asked) const;
+  /// Takes over an answer, since which `asked` ids may have come, and `askedHot` rows have become
+  /// hot.
+  void takeOver(int64_t asked, int64_t askedHot) const;
   bool countsMembers() const { return config.rules.bound > 0 && !config.members.empty(); }
   MemberCounts memberCountsOnDevice() const { return {memberCounts.data(), config.keyBits}; }
   /// Rows of a table, or of a member, as of the last answer.
@@ -209,7 +225,8 @@ private:
   // Bounds from what the host last heard and what it asked for since.
   mutable int64_t usedBound = 0, rowsBound = 0;
   mutable int64_t largestBound = 0; ///< rows of the largest of the tables that share the store
-  mutable int64_t askedSinceRequest = 0;
+  mutable int64_t lowerBound = 0;   ///< blocks of lower halves
+  mutable int64_t askedSinceRequest = 0, hotSinceRequest = 0;
   mutable bool isRequested = false;
   StoreCounters *answer = nullptr;  ///< pinned
   uint32_t *memberAnswer = nullptr; ///< pinned, where members are counted
@@ -234,6 +251,8 @@ private:
   DeviceArray<uint8_t> masks;       ///< two of a batch, or by row number
   DeviceArray<float *> waitingRows; ///< of a batch
   DeviceArray<int64_t> leavingIds;  ///< by row number
+  DeviceArray<float *> leavingRows; ///< of a batch
+  LowerHalves lowerHalves;
   LowestRows lowest;
   std::unique_ptr<EmbeddingStore> waitingIds;
 
