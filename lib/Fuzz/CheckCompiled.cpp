@@ -454,9 +454,7 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
 
   std::string stem = options.folder + "/seed" + std::to_string(seed), batchFile = stem + ".json";
   Remover remover{{batchFile}};
-  // Ranks with devices keep no replicas.
-  auto replicated = options.target->hasDevice ? std::set<std::string, std::less<>>()
-                                              : chooseReplicated(model, seed);
+  auto replicated = chooseReplicated(model, seed);
   std::vector<Binary> binaries;
   for (unsigned level : options.levels) {
     binaries.push_back({level, stem + "-O" + std::to_string(level) + ".so", "", {}, replicated});

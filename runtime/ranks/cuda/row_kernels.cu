@@ -206,7 +206,8 @@ __device__ const float *sumIn(const OwnedRows &owned, const LeafNode &leaf, Aske
 /// Calls body(leaf, sum) for all sums of a distinct key, leaf by leaf from left to right, until it
 /// returns false. Ranks have consecutive leaves.
 template <class Body>
-__device__ void forSums(const OwnedRows &owned, int64_t number, int64_t store, const Body &body) {
+__device__ __forceinline__ void forSums(const OwnedRows &owned, int64_t number, int64_t store,
+                                        const Body &body) {
   const int32_t ranks = owned.cells.ranks;
   const int64_t end = owned.segments[number + 1];
   for (int64_t first = owned.segments[number], last; first < end; first = last) {
@@ -243,25 +244,43 @@ __device__ int64_t flagsBefore(const OwnedRows &owned, const uint32_t *before,
   return u < owned.cells.asked ? before[u] : *total;
 }
 
-/// One element of the sum of a distinct key. Leaves come from left to right: before one joins,
-/// sums are added that meet below the node where it meets the one before (ranks/leaf_sums.cpp).
+/// Sums that come from left to right: before one joins, those are added that meet below the node
+/// where it meets the one before (ranks/leaf_sums.cpp).
+struct PendingSums {
+  __device__ void add(float sum, int32_t firstPortion) {
+    const int level = count ? 32 - __clz(before ^ firstPortion) : 0; // 0: two of one leaf
+    while (count > 1 && meets[count - 1] <= level)
+      addLast();
+    sums[count] = sum;
+    meets[count++] = level;
+    before = firstPortion;
+  }
+  __device__ float addAll() {
+    while (count > 1)
+      addLast();
+    return sums[0];
+  }
+  __device__ void addLast() {
+    --count;
+    sums[count - 1] += sums[count];
+  }
+
+  static constexpr int kMost = 32; ///< one per level of the tree
+  float sums[kMost];
+  int meets[kMost];
+  int count = 0;
+  int32_t before = 0;
+};
+
+/// One element of the sum of a distinct key.
 __device__ float addLeavesOf(const OwnedRows &owned, int64_t number, int64_t store,
                              int64_t element) {
-  constexpr int kMostPending = 32; // one per level of the tree
-  float pending[kMostPending];
-  int meets[kMostPending], count = 0, before = 0;
+  PendingSums pending;
   forSums(owned, number, store, [&](const LeafNode &leaf, const float *sum) {
-    const int level = count ? 32 - __clz(before ^ leaf.firstPortion) : 0; // 0: of one leaf
-    for (; count > 1 && meets[count - 1] <= level; --count)
-      pending[count - 2] += pending[count - 1];
-    pending[count] = sum[element];
-    meets[count++] = level;
-    before = leaf.firstPortion;
+    pending.add(sum[element], leaf.firstPortion);
     return true;
   });
-  for (; count > 1; --count)
-    pending[count - 2] += pending[count - 1];
-  return pending[0];
+  return pending.addAll();
 }
 
 /// Whether this rank owns what an asker asks for: a key of a store.
