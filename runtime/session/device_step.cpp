@@ -245,7 +245,10 @@ void DeviceStep::findRows(int32_t table, const DeviceIds &ids, float **rows,
   // Ids without a row have one for this step. How many these are only the device knows.
   device.chooseMissing(mask, rows, ids.count);
   usesTemporary[table] = 1;
-  slot.temporaryTable(table).findOrInsert(on, ids.ids, mask, ids.count, rows);
+  TableStore &temporary = slot.temporaryTable(table);
+  if (!isDispatching) // where it may have been made just now
+    device.follow(DeviceQueue::compute, DeviceQueue::dispatch);
+  temporary.findOrInsert(on, ids.ids, mask, ids.count, rows);
 }
 
 void DeviceStep::findOwned(int32_t table, const int64_t *keys, int64_t count, float **rows) {

@@ -74,9 +74,6 @@ def test_any_number_of_ranks_has_the_same_bits(
     for ranks in (2, 3, 4):
         assert losses(runs[ranks]) == losses(runs[0])
         assert saved(tmp_path / str(ranks)) == saved(tmp_path / "0")
-    if target != "cpu":
-        device = runs[4]["device"]  # one portion per rank: graphs with a lookup in between
-        assert device["steps_captured"] > 0 and device["not_captured"] == []
 
 
 @needs_mpi
