@@ -33,8 +33,9 @@ namespace json = llvm::json;
 static constexpr unsigned kMostSeconds = 600;
 
 /// What test/Cuda/Simt reads.
-static constexpr StringLiteral kDeviceSeed = "GENREC_SIMT_SEED",
-                               kDeviceCount = "GENREC_SIMT_DEVICES";
+static constexpr StringLiteral kDeviceSeed = "GENREC_SIMT_SEED";
+/// And the devices that it emulates, at most: one for each rank.
+static constexpr int64_t kMostDevices = 4;
 
 /// Of the kinds that ranks share unevenly.
 static constexpr int64_t kUnevenBatches = 2;
@@ -265,15 +266,13 @@ static std::string readFile(StringRef path) {
 }
 
 /// The environment, and the seed of the emulated device unless it has one: which thread, block or
-/// operation goes first. Ranks that are threads of one process have a device each.
-static std::vector<std::string> environmentOf(uint64_t seed, const World &world) {
+/// operation goes first.
+static std::vector<std::string> environmentOf(uint64_t seed) {
   std::vector<std::string> variables;
   for (char **variable = environ; *variable; ++variable)
     variables.push_back(*variable);
   if (!std::getenv(kDeviceSeed.data()))
     variables.push_back((kDeviceSeed + "=" + Twine(seed)).str());
-  if (!world.isMpi)
-    variables.push_back((kDeviceCount + "=" + Twine(world.ranks)).str());
   return variables;
 }
 
@@ -294,7 +293,7 @@ static std::string runBinary(const std::string &path, StringRef batches, ArrayRe
   std::string replicated = llvm::join(world.replicated, ",");
   arguments.append({world.isMpi ? StringRef("mpi") : StringRef(ranks), portions, replicated});
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out), StringRef(log)};
-  std::vector<std::string> variables = environmentOf(seed, world);
+  std::vector<std::string> variables = environmentOf(seed);
   SmallVector<StringRef> environment(variables.begin(), variables.end());
   int code =
       llvm::sys::ExecuteAndWait(arguments.front(), arguments, ArrayRef<StringRef>(environment),
@@ -341,12 +340,12 @@ static World chooseWorld(int64_t ranks, uint64_t seed, const Limits &limits) {
   return {ranks, std::max<int64_t>(ranks, 2) + static_cast<int64_t>(seed % 3)};
 }
 
-/// Another number of ranks for the same portions, on which no table is replicated; 0 where there is
-/// none.
-static int64_t chooseOtherRanks(World world, uint64_t seed) {
+/// Another number of ranks for the same portions, `most` or fewer, on which no table is replicated;
+/// 0 where there is none.
+static int64_t chooseOtherRanks(World world, uint64_t seed, int64_t most) {
   if (world.portions == 1)
     return 0;
-  auto others = static_cast<uint64_t>(world.portions - 1);
+  auto others = static_cast<uint64_t>(std::min(world.portions, most) - 1);
   auto other = 1 + static_cast<int64_t>(seed / 3 % others);
   return other < world.ranks ? other : other + 1;
 }
@@ -396,7 +395,8 @@ std::string CompiledChecker::judge(const Binary &binary, const RoundedObservatio
     if (auto difference = compareRounded(expected.trained, actual, kCompiledAllowance, &margin))
       problem = difference->name + " " + difference->text;
   ranked += world.ranks > 1;
-  if (int64_t ranks = chooseOtherRanks(world, seed); ranks && problem.empty()) {
+  int64_t most = options.target->hasDevice ? kMostDevices : world.portions;
+  if (int64_t ranks = chooseOtherRanks(world, seed, most); ranks && problem.empty()) {
     Values other;
     ++repeated;
     problem = runBinary(binary.path, batches, runs, seed, options, {ranks, world.portions}, other);

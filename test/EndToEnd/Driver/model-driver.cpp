@@ -25,6 +25,9 @@
 #include "genrec_rt/kernels/cpu/time_buckets.h"
 #include "genrec_rt/kernels/shared/hash.h"
 #include "genrec_rt/session.h"
+#ifdef GENREC_EMULATED_DEVICES
+#include "simt.h"
+#endif
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -227,6 +230,9 @@ static void run(int argc, char **argv) {
     std::unique_ptr<Communicator> comm = loadMpiComm(std::string(library));
     return run(loaded.model(), options, comm.get());
   }
+#ifdef GENREC_EMULATED_DEVICES
+  simt::options().devices = options.ranks; // one for each thread
+#endif
   if (options.ranks == 1)
     return run(loaded.model(), options, nullptr);
   runThreadRanks(options.ranks, [&](Communicator &comm) { run(loaded.model(), options, &comm); });
