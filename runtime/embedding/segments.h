@@ -29,8 +29,8 @@ struct GradientParts {
   const int64_t *const *parents = nullptr;
   /// Whether rows whose gradient is zero count too: then `buildSegments` reads no gradient.
   bool all = false;
-  /// By part: the key that each entry was found by. Where both are there, `buildSegments` writes the
-  /// key of each distinct row to `rowKeys`.
+  /// By part: the key that each entry was found by. Where both are there, `buildSegments` writes
+  /// the key of each distinct row to `rowKeys`.
   const int64_t *const *keys = nullptr;
   int64_t *rowKeys = nullptr;
 

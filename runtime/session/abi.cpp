@@ -241,8 +241,8 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
       from.keys = areKeysKnown ? keys : nullptr;
       from.rowKeys = rowKeys;
     }
-    describeStepRows(touched, buildSegments(step->pool, from, slot.state().zeroRow(table), rows,
-                                            segments));
+    describeStepRows(touched,
+                     buildSegments(step->pool, from, slot.state().zeroRow(table), rows, segments));
     if (!slot.rankStep)
       touched->identity = identifyRows(slot, table, rows, touched->count, from.keys);
   });

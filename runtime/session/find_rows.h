@@ -20,8 +20,8 @@ bool findRows(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t 
 const uint64_t *identifyRows(StepSlot &slot, int32_t table, float *const *rows, int64_t count,
                              bool areKeys = false);
 
-/// Memory for the keys of `capacity` rows, which identifyRows takes; null where no step draws numbers
-/// for rows of the table.
+/// Memory for the keys of `capacity` rows, which identifyRows takes; null where no step draws
+/// numbers for rows of the table.
 int64_t *keysOfRows(StepSlot &slot, int32_t table, int64_t capacity);
 
 } // namespace genrec::rt
