@@ -8,6 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 namespace genrec::rt::test {
 namespace {
 
@@ -65,16 +67,45 @@ protected:
 };
 TEST_F(CudaCache, ExactlyFullAndOneMore) {
   CudaStore store(configOf(2, 0), CacheLimit{100});
+  const Ids all = range(0, 100);
+  const std::set<int64_t> everyId(all.begin(), all.end());
   auto rows = store.insert(range(0, 50));
   EXPECT_TRUE(store.insert({}).empty());
   store.insert(range(50, 50));
   EXPECT_EQ(store.size(), 100);
-  EXPECT_EQ(store.ids(), range(0, 100)) << "numbered by first appearance";
+  EXPECT_EQ(idsOf(store), everyId);
   store.insert(range(1, 49)); // 0 is the one that was touched longest ago
   auto more = store.insert({500});
   EXPECT_EQ(store.size(), 100);
   EXPECT_EQ(more[0], rows[0]) << "the new id has the row of the one that left";
   EXPECT_EQ(store.find({0})[0], nullptr);
+}
+
+TEST_F(CudaCache, RowsAreSlots) {
+  CudaStore store(configOf(2, 0), CacheLimit{300}); // three buckets of 100
+  const auto rows = store.insert(range(0, 250));
+  EXPECT_EQ(store.slots(), 384);
+  EXPECT_EQ(store.keyBytes(), 384 * (1 + 8 + 1)) << "a digest, a key and a mark, no row number";
+  const auto [least, greatest] = std::minmax_element(rows.begin(), rows.end());
+  EXPECT_LT(*greatest - *least, 384 * store.rowStride());
+  EXPECT_EQ(std::set<float *>(rows.begin(), rows.end()).size(), 250u);
+  const int64_t bytes = store.valueBytes();
+  store.insert(range(300, 300));
+  EXPECT_EQ(store.valueBytes(), bytes) << "memory for all rows is there from the start";
+}
+
+TEST_F(CudaCache, KeysThatHaveNoRoomAtHomeAreFound) {
+  // One bucket of 128, of whose four sectors one is the home of all.
+  const auto ids = colliding(128);
+  CudaStore store(configOf(2, 0), CacheLimit{1280});
+  const auto rows = store.insert(ids);
+  EXPECT_EQ(store.find(ids), rows);
+  store.erase({ids.begin(), ids.begin() + 64}); // empty slots at home end no search
+  EXPECT_EQ(store.size(), 64);
+  const std::vector<int64_t> kept(ids.begin() + 64, ids.end());
+  EXPECT_EQ(store.find(kept), (std::vector<float *>(rows.begin() + 64, rows.end())));
+  store.erase({ids[64], ids[64], ids[65]});
+  EXPECT_EQ(store.size(), 62) << "an id that is named twice is one row less";
 }
 
 TEST_F(CudaCache, TheLongestUntouchedLeavesFirst) {

@@ -72,18 +72,6 @@ void run(std::vector<std::unique_ptr<Column>> &columns, std::vector<ColumnDescri
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-TEST(Columns, HashesAreThePublishedOnes) {
-  std::mt19937_64 random(3);
-  for (int i = 0; i < 1000; ++i) {
-    const int64_t value = static_cast<int64_t>(random());
-    ColumnParameters p;
-    p.seed = static_cast<int64_t>(random() >> (i % 60));
-    p.bits = 1 + i % 63;
-    EXPECT_EQ(HashXxh3::apply(value, p), kernels::hashXxh3(value, p.seed, p.bits));
-    EXPECT_EQ(HashMurmur3::apply(value, p), kernels::hashMurmur3(value, p.seed, p.bits));
-  }
-}
-
 TEST(Columns, ManyColumnsWithParametersOfTheirOwn) {
   std::vector<std::unique_ptr<Column>> columns;
   std::vector<ColumnDescriptor> table;
@@ -155,7 +143,7 @@ TEST(Columns, RemaindersByTheReciprocal) {
                     {any, -any, any / divisor * divisor, any / divisor * divisor - 1});
     }
     for (int64_t value : values)
-      ASSERT_EQ(detail::remainderOf(value, divisor), value % divisor) << value << " % " << divisor;
+      ASSERT_EQ(kernels::remainderBy(value, divisor), value % divisor) << value << " % " << divisor;
   }
 }
 

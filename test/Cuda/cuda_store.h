@@ -49,6 +49,8 @@ public:
   cuda::EmbeddingStore &storeOnDevice() { return store; }
   int64_t refused() { return store.refused(nullptr); }
   int64_t slots() const { return store.slots(); }
+  int64_t keyBytes() const { return store.keyBytes(); }
+  int64_t valueBytes() const { return store.valueBytes(); }
   const cuda::KeyTable &keyTable() const { return store.keyTable(); }
 
 private:

@@ -22,6 +22,8 @@ SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", 
 INTERACTION = "include/genrec_rt/kernels/cuda/interaction.h"
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
 STORE, STORE_KERNELS = "embedding/cuda/store.cu", "embedding/cuda/store_kernels.h"
+SEARCH, ERASE = "include/genrec_rt/cuda/bucket_search.h", "embedding/cuda/store_erase.cu"
+CACHE_KERNELS = "embedding/cuda/cache_kernels.h"
 PIECES, PIECES_TESTS = KERNELS + "segment_pieces.h", "ScatteredSums.OfPiecesOfPieces"
 LIBRARY, SIZED, RANK = KERNELS + "library_products.cu", KERNELS + "library_sized_products.cu", KERNELS + "rank.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
@@ -278,6 +280,22 @@ DEFECTS = [
     Defect("a slot is claimed without an atomic", KEYS, STORE_TESTS,
            "if (atomicCAS(word, before, before | kBusy << shift) != before)\n    return kNoSlot;",
            "storeRelaxed(word, before | kBusy << shift);"),
+    Defect("a home that was full has an empty slot", ERASE, "CudaStore.ErasingFromAFullHome*", "isNear && hasZero(digests)",
+           "hasZero(digests)"),
+    Defect("keys are put anywhere in their bucket", KEYS, "CudaStore.KeysAreAtHome*", "detail::firstFromHome(lanes, table.home(hash))",
+           "detail::firstFromHome(lanes, 0)"),
+    Defect("what is not at home is nowhere", SEARCH, "CudaCache.KeysThatHaveNoRoom*:CudaStore.ErasingFromAFullHome*",
+           "detail::searchBuckets<Concurrent>(table, tileOf(), hash, own);", "break;"),
+    Defect("a lane takes what others found for another key", SEARCH, "CudaStore.AgreesWithAMap", "laneOf() / kKeys != round", "false"),
+    Defect("keys of one digest are one", SEARCH, "CudaCache.KeysThatHaveNoRoom*", "matches && slot.key != key", "false"),
+    Defect("an empty slot at home ends a search of a cache", SEARCH, "CudaCache.KeysThatHaveNoRoom*",
+           "Table::kGoesOn ? __ballot_sync(kAllLanes, hasZero(probes[round].digests)) : 0",
+           "__ballot_sync(kAllLanes, hasZero(probes[round].digests))"),
+    Defect("the least position is set without an atomic", STORE_KERNELS, STORE_TESTS,
+           "atomicMin(&table.keys[entry.slot].row, Word(pending));", "storeRelaxed(&table.keys[entry.slot].row, Word(pending));"),
+    Defect("an id of this batch has a row before that is made", STORE_KERNELS, STORE_TESTS, "entry.row < kPending", "entry.row != pending"),
+    Defect("ids that a cache forgets twice are two", CACHE_KERNELS, "CudaCache.KeysThatHaveNoRoom*",
+           "(atomicAnd(word, ~own) & own) && rows", "(atomicAnd(word, ~own) | 1) && rows"),
     Defect("a warp makes one row of those it looks at", STORE_KERNELS, STORE_TESTS, "made &= made - 1", "made = 0"),
     Defect("an id is placed without an atomic", UNIQUE, "Unique.*", "atomicCAS(slot, kFree, position)",
            "(storeRelaxed(slot, position), kFree)"),
@@ -285,8 +303,19 @@ DEFECTS = [
     Defect("slots of the last batch are left", UNIQUE, "Unique.*", "GENREC_CUDA_LAUNCH(stream, shapeOf(count), clearSlots, batch, result.counts);"),
     Defect("a number is shown without an atomic", UNIQUE, "Unique.*", "storeRelaxed(batch.slots + slot[round], there[round]);",
            "batch.slots[slot[round]] = there[round];"),
-    Defect("a position is taken for a number", UNIQUE, "Unique.*", "shown = loadRelaxed(batch.slots + slot);", "shown |= kNumbered;"),
-    Defect("all lanes count an id", UNIQUE, "Unique.*", "laneOf() == __ffs(static_cast<int>(equal)) - 1", "true"),
+    Defect("a position is taken for a number", UNIQUE, "Unique.*", "there[round] = loadRelaxed(batch.slots + slot[round]);",
+           "there[round] |= kNumbered;", nth=2),
+    Defect("items are looked for before ids are there", UNIQUE, "Unique.*", "__syncthreads(); // ids are", "; // ids are"),
+    Defect("items are read before the first of an id is known", UNIQUE, "Unique.*", "__syncthreads(); // the first item", "; // the first item"),
+    Defect("ids of a tile are written over those that are read", UNIQUE, "Unique.*", "__syncthreads(); // nobody", "; // nobody"),
+    Defect("an item is placed without an atomic", UNIQUE, "Unique.*", "atomicCAS(items + at, kFree, item)",
+           "(storeRelaxed(items + at, item), kFree)"),
+    Defect("the first item is set without an atomic", UNIQUE, "Unique.*", "atomicMin(items + at, item);", "storeRelaxed(items + at, item);"),
+    Defect("equal ids of two segments are one in a tile", UNIQUE, "Unique.Segments*",
+           "Segment(batch, first + item).has(first + there)", "true"),
+    Defect("repetitions in a tile are not counted", UNIQUE, "Unique.*", "atomicAdd(ofTile.repetitions + slot[round], 1u);", ";"),
+    Defect("repetitions are read before all are counted", UNIQUE, "Unique.*", "__syncthreads(); // repetitions", "; // repetitions"),
+    Defect("numbers of a tile are read too early", UNIQUE, "Unique.*", "__syncthreads(); // numbers", "; // numbers"),
     Defect("segments at the end of a tile are left out", UNIQUE, "Unique.*", "firstAtLeast(batch.offsets, all, end)",
            "firstAtLeast(batch.offsets, all, end - 1)"),
     Defect("ids behind the last one have owners", UNIQUE, "Unique.*", "stableOrder.run(owners.data(), count, ownerCount, order.data(), stream, result.total);",
@@ -385,9 +414,9 @@ DEFECTS = [
     # Tables in host memory behind a cache.
     Defect("a row's place is overwritten while lanes read it", CACHED, CACHED_TESTS, "__syncwarp();"),
     Defect("a row leaves when the new one is there", CACHED, CACHED_TESTS,
-           "if (leaving[i])\n      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);\n"
+           "if (placement.leaving[i])\n      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);\n"
            "    copyRow(batchRows[i], cached.row(slot),\n            cached.words);",
-           "copyRow(batchRows[i], cached.row(slot), cached.words); if (leaving[i])\n      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);"),
+           "copyRow(batchRows[i], cached.row(slot), cached.words); if (placement.leaving[i])\n      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);"),
     Defect("rows without room have no address", CACHED, CACHED_TESTS, "rows[i] = batchRows[i];", ";"),
     Defect("the count of what was refused begins anywhere", CACHED, CACHED_TESTS,
            "GENREC_CUDA_CHECK(cudaMemsetAsync(refused.data(), 0, sizeof(uint32_t), stream));"),
@@ -519,8 +548,8 @@ DEFECTS = [
         "reinterpret_cast<const Word *>(row + sightingOffset)[1] > hotAfter"),
     hot("rows that leave keep their blocks", "if (lowerHalves.room() > 0)\n    giveBackErased(count, stream);", ";",
         file="embedding/cuda/store_erase.cu"),
-    hot("an id that is erased twice gives its block back twice", "erased[i] ? addresses.row(table.rows[slotOf[i]]) : nullptr",
-        "slotOf[i] >= 0 ? addresses.row(table.rows[slotOf[i]]) : nullptr"),
+    hot("an id that is erased twice gives its block back twice", "erased[i] ? addresses.row(table.row(slotOf[i])) : nullptr",
+        "slotOf[i] >= 0 ? addresses.row(table.row(slotOf[i])) : nullptr"),
     hot("blocks come back over one another", "blocks.counters->freed + ranks[i]", "blocks.counters->freed"),
     hot("what comes back is not counted", "counters->freed += counters->moving;"),
     hot("a row keeps the address of a block that it gave back", "*lower = 0;"),

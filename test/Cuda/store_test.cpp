@@ -100,22 +100,56 @@ TEST(CudaStore, AgreesWithAMap) {
   }
 }
 
-/// How many keys lie in the bucket that their search begins in.
-int64_t keysInTheirFirstBucket(const cuda::KeyTable &table) {
-  std::vector<uint8_t> digests(static_cast<size_t>(table.slots()));
-  std::vector<int64_t> keys(digests.size());
-  GENREC_CUDA_CHECK(
-      cudaMemcpy(digests.data(), table.digests, digests.size(), cudaMemcpyDeviceToHost));
-  int64_t count = 0;
-  for (size_t slot = 0; slot < digests.size(); ++slot) {
-    if (digests[slot] < 2) // empty or erased
-      continue;
-    GENREC_CUDA_CHECK(cudaMemcpy(&keys[slot], table.keys + slot, 8, cudaMemcpyDeviceToHost));
-    const auto bucket = static_cast<int64_t>(slot) / cuda::kBucketSlots;
-    count +=
-        (static_cast<int64_t>(cuda::hashOf(keys[slot], table.seed)) & table.bucketMask) == bucket;
+/// How many keys lie where their search begins: in the bucket, and in its sector.
+struct KeyPlaces {
+  int64_t inFirstBucket = 0, atHome = 0;
+
+  explicit KeyPlaces(const cuda::KeyTable &table) {
+    std::vector<uint8_t> digests(static_cast<size_t>(table.slots()));
+    GENREC_CUDA_CHECK(
+        cudaMemcpy(digests.data(), table.digests, digests.size(), cudaMemcpyDeviceToHost));
+    for (size_t slot = 0; slot < digests.size(); ++slot) {
+      if (digests[slot] < 2) // empty or erased
+        continue;
+      cuda::KeySlot held;
+      GENREC_CUDA_CHECK(cudaMemcpy(&held, table.keys + slot, sizeof(held), cudaMemcpyDeviceToHost));
+      const uint64_t hash = table.hashOf(held.key);
+      const bool isFirst = table.firstBucket(hash) == slot / cuda::kBucketSlots;
+      inFirstBucket += isFirst;
+      atHome += isFirst && table.home(hash) == slot % cuda::kBucketSlots / cuda::kHomeSlots;
+    }
   }
-  return count;
+};
+
+TEST(CudaStore, KeysAreAtHomeWhileItHasRoom) {
+  std::vector<int64_t> ids(64);
+  std::iota(ids.begin(), ids.end(), 1000);
+  CudaStore store(configOf(1, 0));
+  store.insert(ids);
+  EXPECT_EQ(KeyPlaces(store.keyTable()).atHome, 64);
+}
+
+/// Up to 256 ids of one bucket, home and digest.
+std::vector<int64_t> idsOfOneHome(int64_t count) {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < count; ++i)
+    ids.push_back(idOfHash(uint64_t(0x5A) << 57 | uint64_t(2) << 54 | uint64_t(0x123) << 32 |
+                           static_cast<uint64_t>(i) << 20 | 0x777));
+  return ids;
+}
+
+TEST(CudaStore, ErasingFromAFullHomeHidesNobody) {
+  const auto ids = idsOfOneHome(48); // 32 at home, 16 beside it, in a bucket that is not full
+  CudaStore store(configOf(2, 0));
+  const auto rows = store.insert(ids);
+  EXPECT_EQ(KeyPlaces(store.keyTable()).atHome, 32);
+  store.erase({ids.begin(), ids.begin() + 20});
+  const std::vector<int64_t> kept(ids.begin() + 20, ids.end());
+  EXPECT_EQ(store.find(kept), (std::vector<Row>(rows.begin() + 20, rows.end())));
+  int64_t missing = 0;
+  store.find({ids.begin(), ids.begin() + 20}, &missing);
+  EXPECT_EQ(missing, 20);
+  EXPECT_EQ(store.ids(), kept);
 }
 
 TEST(CudaStore, IdsMadeToCollideDoNot) {
@@ -126,12 +160,12 @@ TEST(CudaStore, IdsMadeToCollideDoNot) {
   StoreConfig config = configOf(1, 0);
   CudaStore unseeded(config);
   unseeded.insert(ids);
-  EXPECT_LE(keysInTheirFirstBucket(unseeded.keyTable()), cuda::kBucketSlots);
+  EXPECT_LE(KeyPlaces(unseeded.keyTable()).inFirstBucket, cuda::kBucketSlots);
   config.hashSeed = StoreConfig().hashSeed; // as a session makes its stores
   EXPECT_EQ(config.hashSeed, processHashSeed());
   CudaStore seeded(config);
   seeded.insert(ids);
-  EXPECT_GT(keysInTheirFirstBucket(seeded.keyTable()), kIds * 9 / 10);
+  EXPECT_GT(KeyPlaces(seeded.keyTable()).inFirstBucket, kIds * 9 / 10);
 }
 
 TEST(CudaStore, NothingIsAllocatedInTheSteadyState) {

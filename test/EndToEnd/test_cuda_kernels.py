@@ -234,7 +234,8 @@ def kernel_list(source: str, cpu: str, rows: int) -> str:
     functions = r'((?:extern "C" __global__|static __device__)[^\n]*?) void (\w+)\(([^\n]*)\) \{\n(.*?)\n\}\n'
     for kind, name, parameters, body in re.findall(functions, source, re.DOTALL):
         if "__device__" in kind:
-            types = [f"{q}{t} *" for q, t in re.findall(r"(const )?([\w:]+) \*\w+ = kernels::columnPointer", body)]
+            pointer = r"(const )?([\w:]+) \*__restrict__ \w+ = kernels::columnPointer"
+            types = [f"{q}{t} *" for q, t in re.findall(pointer, body)]
             bodies[name] = Signature(types)
         elif "kernels::Columns<" in parameters:
             columns.append((name, re.findall(r"\w+", re.findall(r"runColumns<([^>]*)>", body)[0]), parameters))

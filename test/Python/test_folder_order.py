@@ -45,8 +45,8 @@ HEADERS = {
     "comm": ["comm.h", "forwarding_comm.h", "portions.h", "row_travel.h"],
     "embedding": ["device.h", "device_exchange.h", "step_clock.h", "store.h", "table_store.h", "table_view.h"],
     "embedding/cuda": [
-        *("cuda/cache_keys.h", "cuda/cache_shape.h", "cuda/cache_table.h", "cuda/cached_store.h"),
-        *("cuda/key_table.h", "cuda/lowest_rows.h", "cuda/row_addresses.h", "cuda/store.h"),
+        *("cuda/bucket_search.h", "cuda/cache_keys.h", "cuda/cache_shape.h", "cuda/cache_table.h"),
+        *("cuda/cached_store.h", "cuda/key_table.h", "cuda/lowest_rows.h", "cuda/row_addresses.h", "cuda/store.h"),
     ],
     "data": ["data_file.h", "dataset.h"],
     "session": ["metrics.h", "session.h"],

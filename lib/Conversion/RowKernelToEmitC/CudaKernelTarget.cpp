@@ -132,7 +132,8 @@ void CudaTarget::createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArg
                    {function.getArgument(1), b.integer(index)}, {b.templateType(argument.pointee)});
     if (argument.isConst)
       EmitCBuilder::constant(pointer);
-    kernel.arguments.push_back(pointer);
+    // What columns share, such as a divisor, is then read once for all rows of a thread.
+    kernel.arguments.push_back(EmitCBuilder::restricted(pointer));
   }
 }
 

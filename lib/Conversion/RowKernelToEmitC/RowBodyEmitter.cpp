@@ -162,11 +162,14 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
   }
   if (isa<RowRoundOp>(op))
     return b.call("kernels::roundedBy", b.f32(), operands);
-  APInt divisor;
-  if (isa<arith::RemSIOp>(op) && operands[0].getType().isInteger(64) &&
-      matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) && divisor.isStrictlyPositive())
-    return b.call("kernels::remainder", b.i64(), {operands[0]},
-                  {b.templateInteger(divisor.getSExtValue())});
+  if (isa<arith::RemSIOp>(op) && operands[0].getType().isInteger(64)) {
+    APInt divisor;
+    if (!matchPattern(op->getOperand(1), m_ConstantInt(&divisor)))
+      return b.call("kernels::remainderBy", b.i64(), operands);
+    if (divisor.isStrictlyPositive())
+      return b.call("kernels::remainder", b.i64(), {operands[0]},
+                    {b.templateInteger(divisor.getSExtValue())});
+  }
   OperationState state(op->getLoc(), op->getName());
   state.addOperands(operands);
   for (Type type : op->getResultTypes())

@@ -31,25 +31,19 @@ __device__ void copyRow(const uint4 *from, uint4 *to, int64_t words) {
 /// Copies rows that leave to where they belong, and new ones to where those
 /// were. A warp per position; of several of an id the first.
 __global__ void __launch_bounds__(kStoreThreads)
-    exchangeRows(CacheTable table, CachedRows cached, uint4 *const *batchRows,
-                 const int64_t *slotOf, const uint8_t *leaving, int64_t count) {
+    exchangeRows(CachedRows cached, uint4 *const *batchRows, Placement placement, int64_t count) {
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
   for (int64_t i = warp; i < count; i += warps) {
-    const int64_t slot = slotOf[i];
-    if (slot < 0)
+    if (!placement.placed[i])
       continue;
-    const bool isFresh = loadRelaxed(table.rows + slot) == (kPending | static_cast<uint32_t>(i));
-    if (!isFresh && !leaving[i])
-      continue;
-    if (leaving[i])
+    const int64_t slot = placement.slotOf[i];
+    if (placement.leaving[i])
       copyRow(cached.row(slot), cached.hostRows[slot], cached.words);
     copyRow(batchRows[i], cached.row(slot),
             cached.words); // a lane has the same words of both
     __syncwarp();
-    if (laneOf() == 0) {
+    if (laneOf() == 0)
       cached.hostRows[slot] = batchRows[i];
-      storeRelaxed(table.rows + slot, 0u);
-    }
   }
 }
 
@@ -67,32 +61,13 @@ __global__ void __launch_bounds__(kStoreThreads)
 __global__ void __launch_bounds__(kStoreThreads)
     findCached(CacheTable table, CachedRows cached, const int64_t *ids, const uint8_t *valid,
                int64_t count, uint4 **rows) {
-  const Tile tile = tileOf();
-  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
-    if (valid && !valid[i])
-      continue;
-    const int64_t slot = findSlot(table, ids[i], tile);
-    if (tile.rank == 0 && slot != kNoSlot)
+  for (int64_t base = threadInGrid() - laneOf(); base < count; base += threadsInGrid()) {
+    const int64_t i = base + laneOf();
+    const bool isWanted = i < count && (!valid || valid[i]);
+    const int64_t slot = findEntry(table, isWanted ? ids[i] : 0, isWanted).slot;
+    if (slot != kNoSlot)
       rows[i] = cached.row(slot);
   }
-}
-
-__global__ void __launch_bounds__(kStoreThreads)
-    findSlots(CacheTable table, const int64_t *ids, int64_t count, int64_t *slotOf) {
-  const Tile tile = tileOf();
-  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
-    const int64_t slot = findSlot(table, ids[i], tile);
-    if (tile.rank == 0)
-      slotOf[i] = slot;
-  }
-}
-
-/// After all slots are found.
-__global__ void __launch_bounds__(kStoreThreads)
-    dropSlots(CacheTable table, const int64_t *slotOf, int64_t count) {
-  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    if (slotOf[i] != kNoSlot)
-      storeRelaxed(table.digests + slotOf[i], static_cast<uint8_t>(kEmpty));
 }
 
 /// Of rows in the cache, where they belong; the others' own addresses.
@@ -138,14 +113,11 @@ StoreOptions inHostMemory(StoreOptions options) {
 CachedStore::CachedStore(const StoreConfig &config, const std::string &name, int64_t rows,
                          cudaStream_t stream, const StoreOptions &options, CacheScore score)
     : TableStore(config), table(checked(config, name, rows), name, stream, inHostMemory(options)),
-      step(options.step), digests(name + ".cache_digests"), keys(name + ".cache_keys"),
-      marks(name + ".cache_rows"), cachedRows(name + ".cached_values"),
-      hostRows(name + ".cached_places"), refused(name + ".cache_refused"),
-      cache(name + ".cache", {rows, score}, allocateKeys(CacheShape(rows).buckets(), stream),
-            stream),
+      step(options.step), cachedRows(name + ".cached_values"), hostRows(name + ".cached_places"),
+      refused(name + ".cache_refused"), cache(name + ".cache", {rows, score}, stream),
       batchRows(name + ".batch_rows"), slotOf(name + ".cache_slots"),
-      leaving(name + ".cache_leaving"), exportedIds(name + ".exported_ids"),
-      identifiedRows(name + ".identified_rows") {
+      placed(name + ".cache_placed"), leaving(name + ".cache_leaving"),
+      exportedIds(name + ".exported_ids"), identifiedRows(name + ".identified_rows") {
   const int64_t slots = cache.table().slots();
   cachedRows.ensure(slots * table.rowStride(), stream);
   hostRows.ensure(slots, stream);
@@ -154,18 +126,7 @@ CachedStore::CachedStore(const StoreConfig &config, const std::string &name, int
 }
 
 int64_t CachedStore::keyBytes() const {
-  return table.keyBytes() + cache.bytes() + cache.table().slots() * (13 + sizeof(float *));
-}
-
-KeyTable CachedStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
-  const int64_t slots = buckets * kBucketSlots;
-  KeyTable result;
-  result.digests = digests.ensure(slots, stream);
-  result.keys = keys.ensure(slots, stream);
-  result.rows = marks.ensure(slots, stream);
-  result.bucketMask = buckets - 1;
-  GENREC_CUDA_CHECK(cudaMemsetAsync(result.digests, kEmpty, static_cast<size_t>(slots), stream));
-  return result;
+  return table.keyBytes() + cache.bytes() + cache.table().slots() * sizeof(float *);
 }
 
 bool CachedStore::beginsStep() {
@@ -175,7 +136,7 @@ bool CachedStore::beginsStep() {
 
 void CachedStore::pointToCached(const int64_t *ids, const uint8_t *valid, int64_t count,
                                 float **rows, cudaStream_t stream) const {
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findCached, cache.table(),
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), findCached, cache.table(),
                      viewOf(cachedRows, hostRows, table.rowStride()), ids, valid, count,
                      wordRows(rows));
 }
@@ -195,13 +156,14 @@ void CachedStore::findOrInsert(const StoreStream &on, const int64_t *ids, const 
   const int64_t room = capacityBucket(count);
   batchRows.ensure(room, stream);
   slotOf.ensure(room, stream);
+  placed.ensure(room, stream);
   leaving.ensure(room, stream);
+  const Placement placement{slotOf.data(), placed.data(), leaving.data()};
   table.findOrInsert(on, ids, valid, count, batchRows.data());
-  cache.place(ids, valid, count, beginsStep(), slotOf.data(), leaving.data(), refused.data(),
-              stream);
+  cache.place(ids, valid, count, beginsStep(), placement, {nullptr, refused.data()}, stream);
   const CachedRows cached = viewOf(cachedRows, hostRows, table.rowStride());
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), exchangeRows, cache.table(), cached,
-                     wordRows(batchRows.data()), slotOf.data(), leaving.data(), count);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), exchangeRows, cached,
+                     wordRows(batchRows.data()), placement, count);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), placeRows, cached, wordRows(batchRows.data()),
                      slotOf.data(), count, wordRows(rows));
 }
@@ -215,19 +177,12 @@ void CachedStore::erase(const StoreStream &on, const int64_t *ids, int64_t count
   if (count == 0)
     return;
   const cudaStream_t stream = streamOf(on);
-  slotOf.ensure(capacityBucket(count), stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findSlots, cache.table(), ids, count,
-                     slotOf.data());
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), dropSlots, cache.table(), slotOf.data(), count);
+  cache.erase(ids, count, slotOf.ensure(capacityBucket(count), stream), {}, stream);
   table.erase(on, ids, count);
 }
 
 void CachedStore::clear(const StoreStream &on) {
-  const cudaStream_t stream = streamOf(on);
-  const CacheTable &slots = cache.table();
-  GENREC_CUDA_CHECK(
-      cudaMemsetAsync(slots.digests, kEmpty, static_cast<size_t>(slots.slots()), stream));
-  cache.clear(stream);
+  cache.clear(streamOf(on));
   table.clear(on);
 }
 

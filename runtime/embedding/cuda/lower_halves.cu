@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kStoreThreads)
     listErased(KeyTable table, RowAddresses addresses, const int64_t *slotOf, const uint8_t *erased,
                int64_t count, float **leaving) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    leaving[i] = erased[i] ? addresses.row(table.rows[slotOf[i]]) : nullptr;
+    leaving[i] = erased[i] ? addresses.row(table.row(slotOf[i])) : nullptr;
 }
 
 /// flags[i]: the row has a block and gives it back: in any case, or because it is not hot.
@@ -238,7 +238,7 @@ void EmbeddingStore::giveBack(float *const *rows, int64_t count, bool ofAll, cud
 /// Of the batch whose erased ids `flags` has: what their rows keep.
 void EmbeddingStore::giveBackErased(int64_t count, cudaStream_t stream) {
   float **leaving = leavingRows.ensure(capacityBucket(count), stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), listErased, table, addresses, slotOf.data(),
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), listErased, table, addresses, placeOf.data(),
                      flags.data(), count, leaving);
   giveBack(leaving, count, /*ofAll=*/true, stream);
 }

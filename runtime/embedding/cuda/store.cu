@@ -24,18 +24,19 @@ constexpr int64_t kChunkBytes = 8 << 20;
 constexpr int64_t kLeastChunkRows = 64;
 /// Chunks that the device's table of them has room for: 512 GiB of rows.
 constexpr int64_t kMostChunks = 1 << 16;
-constexpr int64_t kMostRows = int64_t(1) << 31;
+constexpr int kMostRowBits = 31;
+constexpr int64_t kMostRows = int64_t(1) << kMostRowBits;
 
 } // namespace
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &name,
                                cudaStream_t stream, const StoreOptions &options)
     : TableStore(config), options(options), name(name), digests(name + ".digests"),
-      keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
-      placesOnDevice(name + ".chunk_places"), counters(name + ".counters"),
-      memberCounts(name + ".member_counts"), draws(name + ".draws"), slotOf(name + ".batch_slots"),
-      flags(name + ".batch_flags"), leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"),
-      freedNumbers(name + ".freed"), firstOf(name + ".first_of"), masks(name + ".batch_masks"),
+      keys(name + ".keys"), chunkTable(name + ".chunks"), placesOnDevice(name + ".chunk_places"),
+      counters(name + ".counters"), memberCounts(name + ".member_counts"), draws(name + ".draws"),
+      placeOf(name + ".batch_places"), flags(name + ".batch_flags"),
+      leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"),
+      firstOf(name + ".first_of"), masks(name + ".batch_masks"),
       waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"),
       leavingRows(name + ".leaving_rows"), lowerHalves(name, config.dim), lowest(name),
       listing{0, 0, 0, DeviceArray<int64_t>(name + ".listed_ids"),
@@ -43,8 +44,6 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
       transfer(name + ".transfer"), flagRanks(name) {
   checkOptions();
   addresses.stride = config.rowFloats();
-  const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (addresses.stride * 4 + 8));
-  addresses.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   addresses.chunks = chunkTable.ensure(kMostChunks, stream);
   counters.ensure(1, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
@@ -56,11 +55,19 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
     GENREC_CUDA_CHECK(cudaMallocHost(&memberAnswer, bytes));
   }
   GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&answered, cudaEventDisableTiming));
-  allocateKeys(options.cache.rows ? CacheShape(options.cache.rows).buckets() : kFirstBuckets,
-               stream);
-  if (options.cache.rows)
-    cache.emplace(name, options.cache, table, stream);
+  if (options.cache.rows) {
+    cache.emplace(name, options.cache, stream);
+    addresses.chunkShift = kMostRowBits;
+    addresses.chunkRows = slots();
+  } else {
+    allocateKeys(kFirstBuckets, stream);
+    const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (addresses.stride * 4 + 8));
+    addresses.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
+    addresses.chunkRows = int64_t(1) << addresses.chunkShift;
+  }
   makeRoomForRows(1, stream);
+  if (cache)
+    addresses.only = chunks.front();
   uploadDraws(stream);
   if (config.rules.admitAfter > 1) {
     StoreConfig ids;
@@ -157,11 +164,10 @@ int64_t EmbeddingStore::refused(cudaStream_t stream) const { return readCounters
 
 void EmbeddingStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
   const int64_t slots = buckets * kBucketSlots;
-  table.bucketMask = buckets - 1;
-  table.seed = options.cache.rows ? kCacheSeed : config.hashSeed;
+  table.bucketMask = static_cast<uint32_t>(buckets - 1);
+  table.seed = config.hashSeed;
   table.digests = digests.ensure(slots, stream);
   table.keys = keys.ensure(slots, stream);
-  table.rows = rowNumbers.ensure(slots, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(slots), stream));
 }
 
@@ -173,12 +179,10 @@ bool EmbeddingStore::mayWait() const {
 void EmbeddingStore::grow(int64_t live, int64_t erased, cudaStream_t stream) {
   const KeyTable old = table;
   DeviceArray<uint8_t> oldDigests(name + ".digests");
-  DeviceArray<int64_t> oldKeys(name + ".keys");
-  DeviceArray<uint32_t> oldRows(name + ".row_numbers");
+  DeviceArray<KeySlot> oldKeys(name + ".keys");
   oldDigests.swap(digests);
   oldKeys.swap(keys);
-  oldRows.swap(rowNumbers);
-  int64_t buckets = old.bucketMask + 1;
+  int64_t buckets = int64_t(old.bucketMask) + 1;
   if (erased * 2 < limit())
     buckets *= 2;
   while (buckets * kBucketSlots / 4 * 3 < live)
@@ -190,15 +194,14 @@ void EmbeddingStore::grow(int64_t live, int64_t erased, cudaStream_t stream) {
                      counters.data());
   oldDigests.release(stream);
   oldKeys.release(stream);
-  oldRows.release(stream);
 }
 
 void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
-  while (static_cast<int64_t>(chunks.size()) << addresses.chunkShift < count) {
+  while (static_cast<int64_t>(chunks.size()) * addresses.chunkRows < count) {
     if (static_cast<int64_t>(chunks.size()) == kMostChunks || count > kMostRows)
       throw Error(
           "table '" + name + "' has no room for " + std::to_string(count) + " rows: at most " +
-              std::to_string(std::min(kMostRows, kMostChunks << addresses.chunkShift)) + " fit",
+              std::to_string(std::min(kMostRows, kMostChunks * addresses.chunkRows)) + " fit",
           "shard the table over more devices");
     void *chunk = options.values == ValueMemory::host
                       ? allocateNamedHost(name + ".host_values", chunkBytes())
@@ -239,17 +242,16 @@ void EmbeddingStore::find(const StoreStream &on, const int64_t *ids, const uint8
   const cudaStream_t stream = streamOf(on);
   if (count > 0)
     withTable([&](const auto &keys) {
-      GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findRows<std::decay_t<decltype(keys)>>,
-                         keys, addresses, ids, valid, count, rows,
-                         reinterpret_cast<Word *>(missing));
+      GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), findRows<std::decay_t<decltype(keys)>>, keys,
+                         addresses, ids, valid, count, rows, reinterpret_cast<Word *>(missing));
     });
 }
 
 void EmbeddingStore::resolveOnce(const int64_t *ids, const uint8_t *valid, int64_t count,
                                  cudaStream_t stream) {
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), resolveIds, table, ids, valid, count,
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), resolveIds, table, ids, valid, count,
                      static_cast<uint32_t>(std::min<int64_t>(limit(), 0xFFFFFFFF)), counters.data(),
-                     slotOf.data());
+                     placeOf.data());
 }
 
 /// Gives every id a slot; waits where the host does not know that all fit, if it may.
@@ -297,21 +299,30 @@ void EmbeddingStore::uploadDraws(cudaStream_t stream) {
 
 /// Numbers and makes the rows of new ids.
 void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t stream) {
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagFresh, table, slotOf.data(), count,
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagFresh, table, placeOf.data(), count,
                      flags.data());
   flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
-  const int64_t most = cache ? options.cache.rows : std::numeric_limits<int64_t>::max();
-  if (std::min(rowsBound + count, most) > static_cast<int64_t>(chunks.size())
-                                              << addresses.chunkShift) {
+  if (rowsBound + count > static_cast<int64_t>(chunks.size()) * addresses.chunkRows) {
     int64_t fresh = count, ahead = options.step ? 2 * count : 0;
     if (mayWait())
       fresh = readCounters(stream).fresh;
     rowsBound += fresh;
     // A chunk ahead, so that the next batch need not wait.
-    makeRoomForRows(std::min(rowsBound + std::max(ahead, addresses.chunkRows()), most), stream);
+    makeRoomForRows(rowsBound + std::max(ahead, addresses.chunkRows), stream);
   } else {
     rowsBound += count;
   }
+  makeFlagged(
+      ids, count,
+      NumbersOfTable{table, placeOf.data(), ranks.data(), freedNumbers.data(), counters.data()},
+      stream);
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countRows, counters.data());
+}
+
+/// Makes the rows of the ids with flags.
+template <class Numbers>
+void EmbeddingStore::makeFlagged(const int64_t *ids, int64_t count, const Numbers &numbers,
+                                 cudaStream_t stream) {
   const StoreDraws from{draws.data(), config.keyBits, !config.members.empty()};
   const bool accumulates = config.states > 0 && config.initialAccumulator != 0;
   const NewRows make{config.dim, config.valueFloats(), config.stateOffset(),
@@ -320,24 +331,28 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   // Enough warps to fill a device; more positions have several in each.
   const auto each = static_cast<int>(std::clamp<int64_t>(blocksFor(count, kMostBlocks), 1, kWarp));
   auto launch = [&](auto kernel) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(count, each), kWarp), kernel, table, addresses,
-                       ids, slotOf.data(), count, flags.data(), cache ? leaving.data() : nullptr,
-                       ranks.data(), freedNumbers.data(), counters.data(), memberCountsOnDevice(),
-                       from, make, each);
+    GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(count, each), kWarp), kernel, numbers, addresses,
+                       ids, count, flags.data(), memberCountsOnDevice(), from, make, each);
   };
   if (config.element == RowElement::bf16)
-    launch(makeRows<Bf16>);
+    launch(makeRows<Bf16, Numbers>);
   else
-    launch(makeRows<float>);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countRows, counters.data());
+    launch(makeRows<float, Numbers>);
 }
 
-/// Copies what leaves before its rows are made those of others.
-void EmbeddingStore::reportEvicted(int64_t count, const EvictedRows &evicted, cudaStream_t stream) {
-  flagRanks.run(leaving.data(), count, ranks.data(), evicted.count, stream);
-  if (evicted.ids || evicted.values)
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), writeEvicted, table, addresses, slotOf.data(),
-                       count, leaving.data(), ranks.data(), evicted.ids, evicted.values);
+/// Places ids in the cache, hands over what leaves, and only then makes its rows those of others.
+void EmbeddingStore::placeInCache(const int64_t *ids, const uint8_t *valid, int64_t count,
+                                  const EvictedRows &evicted, cudaStream_t stream) {
+  leaving.ensure(capacityBucket(count), stream);
+  cache->place(ids, valid, count, /*beginsStep=*/true,
+               {placeOf.data(), flags.data(), leaving.data()}, cacheCounts(), stream);
+  if (evicted.count) {
+    flagRanks.run(leaving.data(), count, ranks.data(), evicted.count, stream);
+    if (evicted.ids || evicted.values)
+      GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), writeEvicted, addresses, placeOf.data(),
+                         count, leaving.data(), ranks.data(), evicted.ids, evicted.values);
+  }
+  makeFlagged(ids, count, NumbersOfCache{placeOf.data()}, stream);
 }
 
 void EmbeddingStore::insertAndEvict(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
@@ -354,24 +369,22 @@ void EmbeddingStore::insertAndEvict(const StoreStream &on, const int64_t *ids, c
   takeAnswer();
   ++version;
   const int64_t room = capacityBucket(count);
-  slotOf.ensure(room, stream);
+  placeOf.ensure(room, stream);
   flags.ensure(room, stream);
   ranks.ensure(room, stream);
   if (cache) {
-    leaving.ensure(room, stream);
-    cache->place(ids, valid, count, /*beginsStep=*/true, slotOf.data(), leaving.data(),
-                 &counters.data()->refused, stream);
-    if (evicted.count)
-      reportEvicted(count, evicted, stream);
+    placeInCache(ids, valid, count, evicted, stream);
   } else {
     resolve(ids, valid, count, stream);
     usedBound += count;
+    numberFresh(ids, count, stream);
   }
-  numberFresh(ids, count, stream);
   largestBound += count;
   askedSinceRequest += count;
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeAddresses, table, addresses, slotOf.data(),
-                     count, rows);
+  withTable([&](const auto &keys) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeAddresses<std::decay_t<decltype(keys)>>,
+                       keys, addresses, placeOf.data(), count, rows);
+  });
   requestCounters(stream);
 }
 
@@ -382,14 +395,15 @@ void EmbeddingStore::insertAndEvict(const StoreStream &on, const int64_t *ids, c
 void EmbeddingStore::clear(const StoreStream &on) {
   const cudaStream_t stream = streamOf(on);
   ++version;
-  GENREC_CUDA_CHECK(
-      cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(table.slots()), stream));
+  if (cache)
+    cache->clear(stream);
+  else
+    GENREC_CUDA_CHECK(
+        cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(table.slots()), stream));
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   if (countsMembers())
     GENREC_CUDA_CHECK(
         cudaMemsetAsync(memberCounts.data(), 0, config.members.size() * sizeof(uint32_t), stream));
-  if (cache)
-    cache->clear(stream);
   if (waitingIds)
     waitingIds->clear(on);
   // An answer that is still on its way is of what was there before: a bound all the same.

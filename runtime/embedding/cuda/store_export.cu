@@ -5,26 +5,31 @@
 #include "row_draws.h"
 #include "store_shape.h"
 
-#include <type_traits>
-
 namespace genrec::rt::cuda {
 
 namespace {
 
 /// flags[number]: the row is in use, by the member that keys of it have above `keyBits`, where that
 /// is not -1.
-template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    flagStored(Table table, RowAddresses addresses, int64_t member, int64_t keyBits,
+    flagStored(KeyTable table, RowAddresses addresses, int64_t member, int64_t keyBits,
                int64_t numbers, uint8_t *flags) {
-  const Tile tile = tileOf();
-  for (int64_t number = tileInGrid(); number < numbers; number += tilesInGrid()) {
-    const int64_t key = *addresses.id(static_cast<uint32_t>(number));
-    const int64_t slot =
-        member < 0 || key >> keyBits == member ? findSlot(table, key, tile) : kNoSlot;
-    if (tile.rank == 0)
-      flags[number] = slot != kNoSlot && table.rows[slot] == static_cast<uint32_t>(number);
+  for (int64_t base = threadInGrid() - laneOf(); base < numbers; base += threadsInGrid()) {
+    const int64_t number = base + laneOf();
+    const int64_t key = number < numbers ? *addresses.id(static_cast<uint32_t>(number)) : 0;
+    const bool isWanted = number < numbers && (member < 0 || key >> keyBits == member);
+    const Entry found = findEntry(table, key, isWanted);
+    if (number < numbers)
+      flags[number] = found.slot != kNoSlot && found.row == static_cast<uint32_t>(number);
   }
+}
+
+/// The same of a cache, whose rows are its slots.
+__global__ void __launch_bounds__(kStoreThreads)
+    flagSlots(CacheTable table, int64_t member, int64_t keyBits, int64_t numbers, uint8_t *flags) {
+  for (int64_t slot = threadInGrid(); slot < numbers; slot += threadsInGrid())
+    flags[slot] =
+        table.digests[slot] != kEmpty && (member < 0 || table.keys[slot] >> keyBits == member);
 }
 
 __global__ void __launch_bounds__(kStoreThreads)
@@ -75,7 +80,7 @@ __global__ void __launch_bounds__(kStoreThreads)
     const ChunkPlace chunk = places[low];
     const int64_t inChunk = (rows[i] - chunk.begin) / addresses.stride;
     const int64_t number = (chunk.number << addresses.chunkShift) + inChunk;
-    if (inChunk >= addresses.chunkRows())
+    if (inChunk >= addresses.chunkRows)
       continue;
     const int64_t key = *addresses.id(static_cast<uint32_t>(number));
     identities[i] =
@@ -96,11 +101,12 @@ void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t
 
 void EmbeddingStore::flagInUse(int64_t member, int64_t numbers, uint8_t *inUse,
                                cudaStream_t stream) const {
-  withTable([&](const auto &keys) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes),
-                       flagStored<std::decay_t<decltype(keys)>>, keys, addresses, member,
+  if (cache)
+    GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagSlots, cache->table(), member,
                        config.keyBits, numbers, inUse);
-  });
+  else
+    GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagStored, table, addresses, member,
+                       config.keyBits, numbers, inUse);
 }
 
 int64_t EmbeddingStore::list(int64_t member, cudaStream_t stream) const {
@@ -108,7 +114,7 @@ int64_t EmbeddingStore::list(int64_t member, cudaStream_t stream) const {
     member = -1;
   if (listing.version == version && listing.member == member)
     return listing.count;
-  const int64_t numbers = readCounters(stream).rows;
+  const int64_t numbers = cache ? slots() : readCounters(stream).rows;
   listing.version = version;
   listing.member = member;
   listing.count = 0;

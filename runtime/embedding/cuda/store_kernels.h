@@ -12,49 +12,92 @@
 
 namespace genrec::rt::cuda {
 
+/// A lane has an id, a warp searches for all of its lanes' (bucket_search.h).
 template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
     findRows(Table table, RowAddresses addresses, const int64_t *ids, const uint8_t *valid,
              int64_t count, float **rows, Word *missing) {
-  const Tile tile = tileOf();
-  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
-    if (valid && !valid[i])
+  for (int64_t base = threadInGrid() - laneOf(); base < count; base += threadsInGrid()) {
+    const int64_t i = base + laneOf();
+    const bool isWanted = i < count && (!valid || valid[i]);
+    const Entry found = findEntry(table, isWanted ? ids[i] : 0, isWanted);
+    const bool isThere = found.slot != kNoSlot;
+    if (isWanted)
+      rows[i] = isThere ? addresses.row(found.row) : nullptr;
+    if (!missing)
       continue;
-    const int64_t slot = findSlot(table, ids[i], tile);
-    if (tile.rank != 0)
-      continue;
-    rows[i] = slot == kNoSlot ? nullptr : addresses.row(table.rows[slot]);
-    if (slot == kNoSlot && missing)
-      atomicAdd(missing, Word(1));
+    const uint32_t absent = __ballot_sync(kAllLanes, isWanted && !isThere);
+    if (absent && laneOf() == 0)
+      atomicAdd(missing, Word(__popc(absent)));
   }
 }
 
+/// What resolveIds leaves of an id: a slot whose row is yet to be numbered, kNoSlot, kNoRoom, or,
+/// of an id that had a row before, that row's number and this bit: the slot is not looked at again.
+constexpr int64_t kHasRow = int64_t(1) << 62;
+
+/// The row number of an id that has one by now.
+__device__ inline uint32_t rowOf(const KeyTable &table, int64_t place) {
+  return place >= kHasRow ? static_cast<uint32_t>(place) : table.row(place);
+}
+
+/// The row of a slot of a cache.
+__device__ inline uint32_t rowOf(const CacheTable &, int64_t slot) {
+  return static_cast<uint32_t>(slot);
+}
+
+/// What resolveIds notes of an id at position `pending` that has `entry`.
+__device__ inline int64_t notePlace(const KeyTable &table, const Entry &entry, uint32_t pending) {
+  // Rows that have a number are below any that is pending.
+  if (entry.row < kPending)
+    return kHasRow | entry.row;
+  if (entry.row > pending)
+    atomicMin(&table.keys[entry.slot].row, Word(pending));
+  return entry.slot;
+}
+
 /// Gives every id a slot. Slots that are new in this batch end with the least position of their id.
+/// Warps search for the ids of all lanes, and behind that a tile inserts one after another of its
+/// lanes' that were not there.
 __global__ void __launch_bounds__(kStoreThreads)
     resolveIds(KeyTable table, const int64_t *ids, const uint8_t *valid, int64_t count,
-               uint32_t limit, StoreCounters *counters, int64_t *slotOf) {
+               uint32_t limit, StoreCounters *counters, int64_t *placeOf) {
+  for (int64_t base = threadInGrid() - laneOf(); base < count; base += threadsInGrid()) {
+    const int64_t i = base + laneOf();
+    const bool isWanted = i < count && (!valid || valid[i]);
+    const Entry own = findEntry<true>(table, isWanted ? ids[i] : 0, isWanted);
+    if (i < count)
+      placeOf[i] = !isWanted ? kNoSlot
+                   : own.slot == kNoSlot
+                       ? kNoRoom
+                       : notePlace(table, own, kPending | static_cast<uint32_t>(i));
+  }
   const Tile tile = tileOf();
-  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
-    int64_t slot = kNoSlot;
-    if (!valid || valid[i]) {
-      const uint32_t pending = kPending | static_cast<uint32_t>(i);
-      slot = findOrClaimSlot(table, ids[i], tile, pending, &counters->used, limit);
-      // Rows that have a number are below any that is pending.
-      if (tile.rank == 0 && slot >= 0 && loadRelaxed(table.rows + slot) > pending)
-        atomicMin(table.rows + slot, pending);
-      if (tile.rank == 0 && slot == kNoRoom)
+  for (int64_t base = threadInGrid() - laneOf(); base < count; base += threadsInGrid()) {
+    const int64_t i = base + laneOf();
+    const bool isAbsent = i < count && placeOf[i] == kNoRoom;
+    const int64_t id = isAbsent ? ids[i] : 0;
+    const uint32_t pending = kPending | static_cast<uint32_t>(i);
+    for (uint32_t absent = __ballot_sync(tile.mask, isAbsent); absent; absent &= absent - 1) {
+      const int lane = __ffs(static_cast<int>(absent)) - 1;
+      const Entry made = findOrClaim(table, __shfl_sync(tile.mask, id, lane), tile,
+                                     __shfl_sync(tile.mask, pending, lane), &counters->used, limit);
+      if (laneOf() != lane)
+        continue;
+      if (made.slot == kNoRoom)
         atomicAdd(&counters->unresolved, 1u);
+      else
+        placeOf[i] = notePlace(table, made, pending);
     }
-    if (tile.rank == 0)
-      slotOf[i] = slot;
   }
 }
 
 /// flags[i]: position i is the first of an id that has no row yet.
 __global__ void __launch_bounds__(kStoreThreads)
-    flagFresh(KeyTable table, const int64_t *slotOf, int64_t count, uint8_t *flags) {
+    flagFresh(KeyTable table, const int64_t *placeOf, int64_t count, uint8_t *flags) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    flags[i] = slotOf[i] >= 0 && table.rows[slotOf[i]] == (kPending | static_cast<uint32_t>(i));
+    flags[i] = placeOf[i] >= 0 && placeOf[i] < kHasRow &&
+               table.row(placeOf[i]) == (kPending | static_cast<uint32_t>(i));
 }
 
 /// How a row begins: `dim` values in `valueFloats` floats, `accumulated` times `accumulator` from
@@ -98,48 +141,58 @@ __device__ void makeRow(const RowAddresses &addresses, int64_t key, uint32_t num
     *addresses.id(number) = key;
 }
 
-/// Numbers the new ids by first appearance: erased numbers first, the last erased before the
-/// others; those that took a row from one that leaves (`leaving`, null in a store that is no cache)
-/// have its number. Then a warp fills the row. A warp looks at `each` positions at once, up to 32:
-/// mostly few ids are new, or none.
-template <class T>
+/// Numbers new ids by first appearance: erased numbers first, the last erased before the others.
+struct NumbersOfTable {
+  KeyTable table;
+  const int64_t *placeOf;
+  const uint32_t *ranks, *freedNumbers;
+  const StoreCounters *counters;
+
+  /// The number of the id at position `i`, which is noted in its slot; called by a warp.
+  __device__ uint32_t take(int64_t i) const {
+    const uint32_t rank = ranks[i], freed = counters->freed;
+    const uint32_t number =
+        rank < freed ? freedNumbers[freed - 1 - rank] : counters->rows + rank - freed;
+    if (laneOf() == 0)
+      table.keys[placeOf[i]].row = number;
+    return number;
+  }
+};
+struct NumbersOfCache {
+  const int64_t *slotOf;
+
+  __device__ uint32_t take(int64_t i) const { return static_cast<uint32_t>(slotOf[i]); }
+};
+
+/// Makes the rows of the ids that have `flags`, a warp each. A warp looks at `each` positions at
+/// once, up to 32: mostly few ids are new, or none.
+template <class T, class Numbers>
 __global__ void __launch_bounds__(kStoreThreads, 4)
-    makeRows(KeyTable table, RowAddresses addresses, const int64_t *ids, const int64_t *slotOf,
-             int64_t count, const uint8_t *flags, const uint8_t *leaving, const uint32_t *ranks,
-             const uint32_t *freedNumbers, const StoreCounters *counters, MemberCounts members,
-             StoreDraws draws, NewRows make, int each) {
+    makeRows(Numbers numbers, RowAddresses addresses, const int64_t *ids, int64_t count,
+             const uint8_t *flags, MemberCounts members, StoreDraws draws, NewRows make, int each) {
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
   for (int64_t first = warp * each; first < count; first += warps * each) {
     const int64_t own = first + laneOf();
-    const bool isOwn = laneOf() < each && own < count;
-    uint32_t made = __ballot_sync(kAllLanes, isOwn && (flags[own] || (leaving && leaving[own])));
+    uint32_t made = __ballot_sync(kAllLanes, laneOf() < each && own < count && flags[own]);
     for (; made; made &= made - 1) {
       const int64_t i = first + __ffs(static_cast<int>(made)) - 1;
-      const bool isTaken = leaving && leaving[i];
-      const uint32_t rank = ranks[i], freed = counters->freed;
-      const uint32_t number = isTaken        ? table.rows[slotOf[i]]
-                              : rank < freed ? freedNumbers[freed - 1 - rank]
-                                             : counters->rows + rank - freed;
-      if (laneOf() == 0) {
-        if (!isTaken)
-          table.rows[slotOf[i]] = number;
+      if (laneOf() == 0)
         members.add(ids[i]);
-      }
-      makeRow<T>(addresses, ids[i], number, draws, make);
+      makeRow<T>(addresses, ids[i], numbers.take(i), draws, make);
     }
   }
 }
 
-/// Ids and contents of the rows that leave, before others have them: by the position of the id that
-/// takes the row.
+/// Ids and contents of the rows that leave a cache, before others have them: by the position of the
+/// id that takes the row.
 __global__ void __launch_bounds__(kStoreThreads)
-    writeEvicted(KeyTable table, RowAddresses addresses, const int64_t *slotOf, int64_t count,
+    writeEvicted(RowAddresses addresses, const int64_t *slotOf, int64_t count,
                  const uint8_t *leaving, const uint32_t *ranks, int64_t *ids, float *values) {
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
   for (int64_t i = warp; i < count; i += warps) {
     if (!leaving[i])
       continue;
-    const uint32_t number = table.rows[slotOf[i]];
+    const auto number = static_cast<uint32_t>(slotOf[i]);
     if (ids && laneOf() == 0)
       ids[ranks[i]] = *addresses.id(number);
     if (values)
@@ -155,13 +208,14 @@ __global__ void countRows(StoreCounters *counters) {
   counters->rows += counters->fresh - reused;
 }
 
+template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    writeAddresses(KeyTable table, RowAddresses addresses, const int64_t *slotOf, int64_t count,
+    writeAddresses(Table table, RowAddresses addresses, const int64_t *placeOf, int64_t count,
                    float **rows) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    if (slotOf[i] >= 0)
-      rows[i] = addresses.row(table.rows[slotOf[i]]);
-    else if (slotOf[i] == kNoRoom)
+    if (placeOf[i] >= 0)
+      rows[i] = addresses.row(rowOf(table, placeOf[i]));
+    else if (placeOf[i] == kNoRoom)
       rows[i] = nullptr;
 }
 
@@ -169,11 +223,12 @@ __global__ void __launch_bounds__(kStoreThreads)
 __global__ void __launch_bounds__(kStoreThreads)
     moveKeys(KeyTable from, KeyTable to, StoreCounters *counters) {
   const Tile tile = tileOf();
-  for (int64_t slot = tileInGrid(); slot < from.slots(); slot += tilesInGrid()) {
-    const uint32_t digest = from.digests[slot];
+  for (int64_t at = tileInGrid(); at < from.slots(); at += tilesInGrid()) {
+    const uint32_t digest = from.digests[at];
     if (digest == kEmpty || digest == kErased)
       continue;
-    findOrClaimSlot(to, from.keys[slot], tile, from.rows[slot], &counters->used, 0xFFFFFFFFu);
+    const Slot moved = from.slot<false>(at);
+    findOrClaim(to, moved.key, tile, moved.row, &counters->used, 0xFFFFFFFFu);
   }
 }
 

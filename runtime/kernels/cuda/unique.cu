@@ -31,9 +31,46 @@ struct Batch {
   int64_t count;
   const int64_t *offsets; ///< of segments; null: one is all of the batch
   int64_t segments;
-  uint32_t *slots;  ///< [2 count]
-  uint32_t *slotOf; ///< [count] kFree of an id that is skipped
+  uint32_t *slots; ///< [2 count]
+  /// [count] kFree of an id that is skipped; of a repetition the item of its tile that has its id
+  /// first.
+  uint32_t *slotOf;
+  uint2 *notes; ///< [tiles][kItems / 32] of 32 positions each: a bit each for what Notes has
   bool skipsZero;
+
+  __device__ bool isSkipped(int64_t id) const { return skipsZero && id == 0; }
+};
+
+/// The positions that equal ids share.
+struct Segment {
+  int64_t from, to;
+
+  __device__ Segment(const Batch &batch, int64_t i) : from(0), to(batch.count) {
+    if (!batch.offsets)
+      return;
+    const int64_t segment = lastAtMost(batch.offsets, batch.segments, i);
+    from = batch.offsets[segment];
+    to = batch.offsets[segment + 1];
+  }
+  __device__ bool has(int64_t i) const { return from <= i && i < to; }
+};
+
+/// What is known of an id once it is placed. Bits of 32 positions are words of Batch::notes.
+struct Notes {
+  bool mayBeFirst = false; ///< no earlier position of the id was seen
+  bool isRepeated = false; ///< in its tile
+
+  /// By whole warps, of the position of lane 0.
+  __device__ void write(const Batch &batch, int64_t first) const {
+    const uint2 words = {__ballot_sync(kAllLanes, mayBeFirst),
+                         __ballot_sync(kAllLanes, isRepeated)};
+    if (laneOf() == 0)
+      batch.notes[first / kWarp] = words;
+  }
+  __device__ static Notes read(const Batch &batch, int64_t i) {
+    const uint2 words = batch.notes[i / kWarp];
+    return {(words.x >> laneOf() & 1) != 0, (words.y >> laneOf() & 1) != 0};
+  }
 };
 
 /// Two slots of a position, and its count.
@@ -45,42 +82,97 @@ __global__ void __launch_bounds__(kThreads) clearSlots(Batch batch, uint32_t *co
   }
 }
 
-/// Gives every id its slot, and every slot the least position of its id.
-__global__ void __launch_bounds__(kThreads) placeIds(Batch batch) {
-  for (int64_t i = threadInGrid(); i < batch.count; i += threadsInGrid()) {
-    const int64_t id = batch.ids[i];
-    if (batch.skipsZero && id == 0) {
-      batch.slotOf[i] = kFree;
-      continue;
+/// Gives the id of position `i` its slot, and the slot the least position of its id.
+__device__ uint32_t placeId(const Batch &batch, int64_t i, int64_t id, Notes &notes) {
+  const Segment segment(batch, i);
+  const auto begin = static_cast<uint32_t>(2 * segment.from),
+             size = static_cast<uint32_t>(2 * (segment.to - segment.from));
+  const auto position = static_cast<uint32_t>(i);
+  auto at = static_cast<uint32_t>((splitMix64(static_cast<uint64_t>(id)) >> 32) * size >> 32);
+  while (true) {
+    uint32_t *slot = batch.slots + begin + at;
+    // Most ids are there already: a load is cheaper than an exchange.
+    uint32_t there = loadRelaxed(slot);
+    if (there == kFree)
+      there = atomicCAS(slot, kFree, position);
+    notes.mayBeFirst = there > position; // kFree: nobody was there
+    if (there == kFree)
+      return begin + at;
+    if (batch.ids[there] == id) {
+      // Of an id that occurs a million times, few occurrences need an exchange.
+      if (there > position)
+        atomicMin(slot, position);
+      return begin + at;
     }
-    int64_t from = 0, to = batch.count;
-    if (batch.offsets) {
-      const int64_t segment = lastAtMost(batch.offsets, batch.segments, i);
-      from = batch.offsets[segment];
-      to = batch.offsets[segment + 1];
-    }
-    const auto begin = static_cast<uint32_t>(2 * from),
-               size = static_cast<uint32_t>(2 * (to - from));
-    const auto position = static_cast<uint32_t>(i);
-    const uint64_t hash = splitMix64(static_cast<uint64_t>(id));
-    auto at = static_cast<uint32_t>((hash >> 32) * size >> 32);
+    at = at + 1 < size ? at + 1 : 0;
+  }
+}
+
+/// The ids of a tile in shared memory, and a hash table over them as that over the batch.
+struct TileIds {
+  static constexpr uint32_t kSlots = 2 * Marked::kItems;
+
+  int64_t ids[Marked::kItems];
+  uint32_t items[kSlots];
+
+  /// The slot of an item, which ends with the first item that has its id.
+  __device__ uint32_t place(const Batch &batch, int64_t first, uint32_t item) {
+    const int64_t id = ids[item];
+    auto at = static_cast<uint32_t>(splitMix64(static_cast<uint64_t>(id))) % kSlots;
     while (true) {
-      uint32_t *slot = batch.slots + begin + at;
-      // Most ids are there already: a load is cheaper than an exchange.
-      uint32_t there = loadRelaxed(slot);
+      uint32_t there = loadRelaxed(items + at);
       if (there == kFree)
-        there = atomicCAS(slot, kFree, position);
+        there = atomicCAS(items + at, kFree, item);
       if (there == kFree)
-        break;
-      if (batch.ids[there] == id) {
-        // Of an id that occurs a million times, few occurrences need an exchange.
-        if (there > position)
-          atomicMin(slot, position);
-        break;
+        return at;
+      if (ids[there] == id && Segment(batch, first + item).has(first + there)) {
+        if (there > item)
+          atomicMin(items + at, item);
+        return at;
       }
-      at = at + 1 < size ? at + 1 : 0;
+      at = (at + 1) % kSlots;
     }
-    batch.slotOf[i] = begin + at;
+  }
+};
+
+/// Places ids. A tile finds its own repetitions first, and only what is left goes to the table.
+__global__ void __launch_bounds__(kThreads) placeIds(Batch batch, int64_t tiles) {
+  __shared__ TileIds tileIds;
+  for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const int64_t first = tile * Marked::kItems;
+    __syncthreads(); // nobody reads the last tile's
+#pragma unroll
+    for (int round = 0; round < kEach; ++round) {
+      const int item = Marked::place(round);
+      tileIds.ids[item] = first + item < batch.count ? batch.ids[first + item] : 0;
+    }
+    for (uint32_t at = threadIdx.x; at < TileIds::kSlots; at += kThreads)
+      tileIds.items[at] = kFree;
+    __syncthreads(); // ids are there, and no items
+    uint32_t at[kEach];
+#pragma unroll
+    for (int round = 0; round < kEach; ++round) {
+      const auto item = static_cast<uint32_t>(Marked::place(round));
+      at[round] = first + item < batch.count && !batch.isSkipped(tileIds.ids[item])
+                      ? tileIds.place(batch, first, item)
+                      : kFree;
+    }
+    __syncthreads(); // the first item of every id is known
+#pragma unroll
+    for (int round = 0; round < kEach; ++round) {
+      const auto item = static_cast<uint32_t>(Marked::place(round));
+      uint32_t slot = kFree;
+      Notes notes;
+      if (at[round] != kFree) {
+        slot = tileIds.items[at[round]];
+        notes.isRepeated = slot != item;
+        if (!notes.isRepeated)
+          slot = placeId(batch, first + item, tileIds.ids[item], notes);
+      }
+      if (first + item < batch.count)
+        batch.slotOf[first + item] = slot;
+      notes.write(batch, first + item);
+    }
   }
 }
 
@@ -97,23 +189,11 @@ __device__ void writeOffsets(const Batch &batch, int64_t first, bool isLast, uin
   }
 }
 
-/// Writes the number of id i, which its slot shows once who has the id first has written it;
-/// `shown` is what the slot had. Called by whole warps; `slot` is kFree where there is no id, or
-/// one that is skipped.
-__device__ void writeNumber(const Batch &batch, int64_t i, uint32_t slot, uint32_t shown,
-                            const UniqueResult &result) {
-  while (slot != kFree && !(shown & kNumbered))
-    shown = loadRelaxed(batch.slots + slot);
-  const uint32_t number = slot != kFree ? shown & ~kNumbered : kFree;
-  if (result.counts) {
-    // The lanes with one id count it together.
-    const uint32_t equal = __match_any_sync(kAllLanes, number);
-    if (slot != kFree && laneOf() == __ffs(static_cast<int>(equal)) - 1)
-      atomicAdd(result.counts + number, static_cast<uint32_t>(__popc(equal)));
-  }
-  if (i < batch.count && result.inverse)
-    result.inverse[i] = slot != kFree ? number : static_cast<uint32_t>(batch.count);
-}
+/// What the items of a tile tell its repetitions, and these it.
+struct TileNumbers {
+  uint32_t numbers[Marked::kItems];
+  uint32_t repetitions[Marked::kItems];
+};
 
 /// Numbers distinct ids by first appearance. An id is first in the tile that has its number or in
 /// an earlier one, which is under way (look_back.h): its number will be in its slot.
@@ -121,21 +201,26 @@ __global__ void __launch_bounds__(kThreads)
     numberIds(Batch batch, LookBackTiles tiles, UniqueResult result, uint32_t owners,
               uint32_t *ownerOfId) {
   __shared__ Marked::Shared shared;
+  __shared__ TileNumbers ofTile;
   for (int64_t tile; (tile = tiles.take()) < tiles.count;) {
     const int64_t first = tile * Marked::kItems;
     uint32_t slot[kEach], there[kEach];
+    Notes notes[kEach];
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
       const int64_t i = first + Marked::place(round);
       slot[round] = i < batch.count ? batch.slotOf[i] : kFree;
+      notes[round] = Notes::read(batch, i);
+      ofTile.repetitions[Marked::place(round)] = 0;
     }
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
-      there[round] = slot[round] != kFree ? loadRelaxed(batch.slots + slot[round]) : kFree;
+      there[round] = notes[round].mayBeFirst ? loadRelaxed(batch.slots + slot[round]) : 0;
     Marked marked;
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
-      marked.mark(round, there[round] == static_cast<uint32_t>(first + Marked::place(round)));
+      marked.mark(round, notes[round].mayBeFirst &&
+                             there[round] == static_cast<uint32_t>(first + Marked::place(round)));
     const uint32_t sum = marked.count();
     marked.show(shared);
     const uint32_t before = tiles.sumBefore(tile, sum);
@@ -159,14 +244,34 @@ __global__ void __launch_bounds__(kThreads)
       writeOffsets(batch, first, isLast, before, sum, shared, result.offsets);
     if (!result.inverse && !result.counts)
       continue;
-    __syncthreads(); // numbers of this tile are there; only those of earlier ones are waited for
 #pragma unroll
-    for (int round = 0; round < kEach; ++round)
-      if (slot[round] != kFree && !(there[round] & kNumbered))
+    for (int round = 0; round < kEach; ++round) {
+      if (notes[round].isRepeated)
+        atomicAdd(ofTile.repetitions + slot[round], 1u);
+      else if (slot[round] != kFree && !(there[round] & kNumbered))
         there[round] = loadRelaxed(batch.slots + slot[round]);
+    }
+    __syncthreads(); // repetitions are counted
 #pragma unroll
-    for (int round = 0; round < kEach; ++round)
-      writeNumber(batch, first + Marked::place(round), slot[round], there[round], result);
+    for (int round = 0; round < kEach; ++round) {
+      const int item = Marked::place(round);
+      if (slot[round] == kFree || notes[round].isRepeated)
+        continue;
+      while (!(there[round] & kNumbered))
+        there[round] = loadRelaxed(batch.slots + slot[round]);
+      ofTile.numbers[item] = there[round] & ~kNumbered;
+      if (result.counts)
+        atomicAdd(result.counts + ofTile.numbers[item], 1 + ofTile.repetitions[item]);
+    }
+    __syncthreads(); // numbers are there
+#pragma unroll
+    for (int round = 0; round < kEach; ++round) {
+      const int item = Marked::place(round);
+      if (result.inverse && first + item < batch.count)
+        result.inverse[first + item] =
+            slot[round] == kFree ? static_cast<uint32_t>(batch.count)
+                                 : ofTile.numbers[notes[round].isRepeated ? slot[round] : item];
+    }
   }
 }
 
@@ -207,16 +312,18 @@ void Unique::number(const int64_t *ids, int64_t count, const int64_t *segmentOff
           cudaMemsetAsync(result.offsets, 0, static_cast<size_t>(segments + 1) * 8, stream));
     return;
   }
+  const int64_t tileCount = blocksFor(count, Marked::kItems);
   const Batch batch{ids,
                     count,
                     segmentOffsets,
                     segments,
                     slots.ensure(2 * count, stream),
                     slotOf.ensure(count, stream),
+                    notes.ensure(tileCount * (Marked::kItems / kWarp), stream),
                     skipsZero};
-  const LookBackTiles tiles = makeTiles(blocksFor(count, Marked::kItems), states, stream);
+  const LookBackTiles tiles = makeTiles(tileCount, states, stream);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count), clearSlots, batch, result.counts);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count), placeIds, batch);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(tileCount * kThreads), placeIds, batch, tileCount);
   GENREC_CUDA_LAUNCH(stream, shapeOf(tiles.count * kThreads), numberIds, batch, tiles, result,
                      ownerCount, ownerOfId);
 }

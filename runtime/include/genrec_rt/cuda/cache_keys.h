@@ -16,31 +16,43 @@
 
 namespace genrec::rt::cuda {
 
+/// What a call of the rule makes of its ids; arrays of the device with room for them.
+struct Placement {
+  int64_t *slotOf = nullptr;  ///< kNoRoom: refused; kNoSlot: not a valid one
+  uint8_t *placed = nullptr;  ///< 1 for the first position of an id that the cache had not got
+  uint8_t *leaving = nullptr; ///< 1 where that id took the slot of one that leaves
+};
+
+/// What calls add to, on the device.
+struct CacheCounts {
+  uint32_t *rows = nullptr; ///< that the cache holds; null: nobody counts
+  uint32_t *refused = nullptr;
+};
+
 class CacheKeys {
 public:
-  /// `keys` has 128 slots for every bucket of CacheShape(limit.rows), all of them empty.
-  CacheKeys(const std::string &name, const CacheLimit &limit, const KeyTable &keys,
-            cudaStream_t stream);
+  CacheKeys(const std::string &name, const CacheLimit &limit, cudaStream_t stream);
 
   /// As the kernels take it.
   const CacheTable &table() const { return cache; }
   int64_t bytes() const;
 
-  /// One call of the rule, or of a step's calls a later one, which is as if the ids were behind those
-  /// of the calls before: slotOf[i] = the slot of ids[i], kNoRoom where it was refused, kNoSlot
-  /// where it is not valid. New rows have row number kPending | i, i the first position of their
-  /// id; where they took a row from one that leaves they keep its number, and leaving[i] is 1,
-  /// else 0. Adds the number of refused ids to *refused. All arrays are the device's.
+  /// One call of the rule, or of a step's calls a later one, which is as if the ids were behind
+  /// those of the calls before.
   void place(const int64_t *ids, const uint8_t *valid, int64_t count, bool beginsStep,
-             int64_t *slotOf, uint8_t *leaving, uint32_t *refused, cudaStream_t stream);
-
-  /// As new; the digests are the caller's to empty.
+             const Placement &placement, const CacheCounts &counts, cudaStream_t stream);
+  /// Forgets ids; `slotOf` has room for them.
+  void erase(const int64_t *ids, int64_t count, int64_t *slotOf, const CacheCounts &counts,
+             cudaStream_t stream);
+  /// As new.
   void clear(cudaStream_t stream);
 
 private:
   void startCall(cudaStream_t stream);
 
   CacheTable cache;
+  DeviceArray<uint8_t> digests;
+  DeviceArray<int64_t> keys;
   DeviceArray<uint8_t> marks, scores;
   DeviceArray<Word> counts;
   // Of the current call.

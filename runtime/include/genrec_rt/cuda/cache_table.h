@@ -1,7 +1,10 @@
 //===- cache_table.h - The key table of a cache on a device ------*- C++ -*-===//
 //
-// cache_shape.h has the rule. Buckets have 128 slots as in key_table.h, of which a
+// cache_shape.h has the rule. Buckets are those of bucket_search.h; of its 128 slots a
 // bucket uses as many as it may have rows. An id is in its bucket or nowhere.
+//
+// The row of a slot is the slot: memory for all rows is there from the start, so no row
+// number is kept or read.
 //
 // What leaves is found in bytes. A slot has a mark, the number of the call that
 // touched it last, and a score; both are bytes:
@@ -21,8 +24,8 @@
 #ifndef GENREC_RT_CUDA_CACHE_TABLE_H
 #define GENREC_RT_CUDA_CACHE_TABLE_H
 
+#include "genrec_rt/cuda/bucket_search.h"
 #include "genrec_rt/cuda/cache_shape.h"
-#include "genrec_rt/cuda/key_table.h"
 
 namespace genrec::rt::cuda {
 
@@ -35,12 +38,30 @@ constexpr uint32_t kFirstCallAnew = kBucketSlots + 1;
 constexpr uint64_t kCacheSeed = 0;
 
 /// Copied into kernels.
-struct CacheTable : KeyTable {
-  uint8_t *marks = nullptr;  ///< by slot; 0 where no call has touched it
-  uint8_t *scores = nullptr; ///< by slot; recency: the marks
-  Word *counts = nullptr;    ///< by slot; frequency only
+struct CacheTable {
+  static constexpr bool kGoesOn = false, kRowIsSlot = true;
+
+  uint8_t *digests = nullptr; ///< [buckets][128], aligned to 128 bytes
+  int64_t *keys = nullptr;    ///< by slot
+  uint8_t *marks = nullptr;   ///< by slot; 0 where no call has touched it
+  uint8_t *scores = nullptr;  ///< by slot; recency: the marks
+  Word *counts = nullptr;     ///< by slot; frequency only
   CacheShape shape;
   uint32_t call = 0; ///< the mark of the current call
+
+  __host__ __device__ int64_t slots() const { return shape.buckets() * kBucketSlots; }
+  __host__ __device__ static uint64_t hashOf(int64_t key) { return cuda::hashOf(key, kCacheSeed); }
+  __host__ __device__ uint32_t firstBucket(uint64_t hash) const {
+    return static_cast<uint32_t>(shape.bucketOf(hash));
+  }
+  /// From bits that buckets and digests have not.
+  __host__ __device__ static uint32_t home(uint64_t hash) {
+    return static_cast<uint32_t>(hash >> 22) % kHomes;
+  }
+  template <bool Concurrent> __device__ Slot slot(int64_t at) const {
+    static_assert(!Concurrent, "a warp places keys in a bucket that it has to itself");
+    return {keys[at], static_cast<uint32_t>(at)};
+  }
 };
 
 /// Several counts have a score from here on.
@@ -57,14 +78,6 @@ __host__ __device__ inline uint32_t frequencyScore(Word count) {
   return score < 255 ? score : 255;
 }
 
-/// The slot of `key`, or kNoSlot; called by all lanes of a tile. Not beside inserts.
-__device__ inline int64_t findSlot(const CacheTable &table, int64_t key, const Tile &tile) {
-  const uint64_t hash = hashOf(key, kCacheSeed);
-  const int64_t bucket = table.shape.bucketOf(hash);
-  const uint4 digests = *detail::laneDigests(table, bucket, tile);
-  return detail::slotInBucket<false>(table, bucket, key, digestOf(hash), digests, tile);
-}
-
 //===----------------------------------------------------------------------===//
 // A warp that has a bucket to itself: a lane has four slots
 //===----------------------------------------------------------------------===//
@@ -73,11 +86,11 @@ constexpr int kSlotsPerWarpLane = kBucketSlots / kWarp;
 
 /// The slot of `key` in a bucket, or kNoSlot; every lane looks for a key of its own.
 __device__ inline int64_t findSlotAlone(const CacheTable &table, int64_t bucket, int64_t key) {
-  const uint32_t digest = digestOf(hashOf(key, kCacheSeed));
+  const uint32_t digest = digestOf(CacheTable::hashOf(key));
   const uint4 *digests = reinterpret_cast<const uint4 *>(table.digests + bucket * kBucketSlots);
   for (int part = 0; part < kBucketSlots / 16; ++part)
     for (uint32_t rest = matchBytes(digests[part], digest); rest; rest &= rest - 1) {
-      const int64_t slot = bucket * kBucketSlots + part * 16 + __ffs(static_cast<int>(rest)) - 1;
+      const int64_t slot = bucket * kBucketSlots + part * 16 + placeOfMatch(rest);
       if (table.keys[slot] == key)
         return slot;
     }
@@ -105,7 +118,7 @@ __device__ inline int64_t leastWide(const CacheTable &table, int64_t first, uint
       continue;
     const int64_t slot = first + i;
     const WideScore own = {table.counts ? table.counts[slot] : 0,
-                           hashOf(table.keys[slot], kCacheSeed), slot};
+                           CacheTable::hashOf(table.keys[slot]), slot};
     if (least.slot == kNoSlot || own.isBelow(least))
       least = own;
   }
@@ -152,18 +165,20 @@ __device__ inline int64_t leavingSlot(const CacheTable &table, int64_t bucket) {
   return __shfl_sync(kAllLanes, first + __ffs(static_cast<int>(marked)) - 1, source);
 }
 
-/// The lowest slot of a bucket that is free, or kNoSlot.
-__device__ inline int64_t freeSlot(const CacheTable &table, int64_t bucket) {
-  const int64_t base = bucket * kBucketSlots;
-  const int64_t own = laneOf() * kSlotsPerWarpLane;
+/// The lowest slot that is free at `home`, else in the bucket; or kNoSlot.
+__device__ inline int64_t freeSlot(const CacheTable &table, int64_t bucket, uint32_t home) {
+  const int64_t base = bucket * kBucketSlots, rows = table.shape.bucketRows(bucket);
+  const uint32_t own = static_cast<uint32_t>(laneOf() * kSlotsPerWarpLane);
+  const uint32_t away = own / kHomeSlots == home ? 0 : kBucketSlots;
   const uint32_t digests = *reinterpret_cast<const uint32_t *>(table.digests + base + own);
-  uint32_t least = kBucketSlots;
+  constexpr uint32_t kNone = 2 * kBucketSlots;
+  uint32_t least = kNone;
 #pragma unroll
   for (int i = kSlotsPerWarpLane - 1; i >= 0; --i)
-    if ((digests >> 8 * i & 0xFF) == kEmpty)
-      least = static_cast<uint32_t>(own + i);
+    if ((digests >> 8 * i & 0xFF) == kEmpty && own + i < rows)
+      least = away + own + static_cast<uint32_t>(i);
   least = __reduce_min_sync(kAllLanes, least);
-  return least < table.shape.bucketRows(bucket) ? base + least : kNoSlot;
+  return least < kNone ? base + least % kBucketSlots : kNoSlot;
 }
 
 } // namespace detail
@@ -174,11 +189,10 @@ struct Placed {
   bool isEvicting;
 };
 
-/// Places a key that its bucket does not have; called by a warp that has the bucket to itself. A
-/// row that leaves hands its number over, else the new row's is `pending`.
-__device__ inline Placed placeKey(const CacheTable &table, int64_t bucket, int64_t key,
-                                  uint32_t pending) {
-  int64_t slot = detail::freeSlot(table, bucket);
+/// Places a key that its bucket does not have; called by a warp that has the bucket to itself.
+__device__ inline Placed placeKey(const CacheTable &table, int64_t bucket, int64_t key) {
+  const uint64_t hash = CacheTable::hashOf(key);
+  int64_t slot = detail::freeSlot(table, bucket, CacheTable::home(hash));
   const bool isEvicting = slot == kNoSlot;
   if (isEvicting)
     slot = detail::leavingSlot(table, bucket);
@@ -186,10 +200,8 @@ __device__ inline Placed placeKey(const CacheTable &table, int64_t bucket, int64
     return {kNoRoom, false};
   __syncwarp(); // all lanes have read the bytes
   if (laneOf() == 0) {
-    table.digests[slot] = static_cast<uint8_t>(digestOf(hashOf(key, kCacheSeed)));
+    table.digests[slot] = static_cast<uint8_t>(digestOf(hash));
     table.keys[slot] = key;
-    if (!isEvicting)
-      table.rows[slot] = pending;
     table.marks[slot] = static_cast<uint8_t>(table.call);
     if (table.counts) {
       table.counts[slot] = 0;

@@ -80,7 +80,6 @@ public:
   int64_t uncached(cudaStream_t stream) const;
 
 private:
-  KeyTable allocateKeys(int64_t buckets, cudaStream_t stream);
   /// Addresses of rows that the cache has take the place of those in host memory.
   void pointToCached(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
                      cudaStream_t stream) const;
@@ -90,9 +89,6 @@ private:
   EmbeddingStore table; ///< rows in host memory
   const StoreStep *const step;
   int64_t lastStep = -1;
-  DeviceArray<uint8_t> digests;
-  DeviceArray<int64_t> keys;
-  DeviceArray<uint32_t> marks;   ///< KeyTable::rows: which slots are new in a call
   DeviceArray<float> cachedRows; ///< by slot
   DeviceArray<float *> hostRows; ///< by slot: where a cached row belongs
   DeviceArray<uint32_t> refused;
@@ -100,7 +96,7 @@ private:
   // Of the current call.
   DeviceArray<float *> batchRows;
   DeviceArray<int64_t> slotOf;
-  DeviceArray<uint8_t> leaving;
+  DeviceArray<uint8_t> placed, leaving;
   mutable DeviceArray<int64_t> exportedIds;
   mutable DeviceArray<float *> identifiedRows; ///< in host memory
 };

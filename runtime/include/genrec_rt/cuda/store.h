@@ -1,8 +1,8 @@
 //===- store.h - The embedding store on a device -----------------*- C++ -*-===//
 //
 // TableStore (genrec_rt/table_store.h) for CUDA: rows are numbered by the first appearance of
-// their ids, whatever runs at the same time; initial values are a function of (seed, table, id,
-// column); rows never move.
+// their ids, those of a cache by their slots, whatever runs at the same time; initial values are a
+// function of (seed, table, id, column); rows never move.
 //
 // Tables that share a store (StoreConfig::members) are told apart by their keys, which stand for
 // ids everywhere here.
@@ -10,7 +10,8 @@
 // Keys: key_table.h, which move when the table grows, at load 0.75; of a cache
 // cache_table.h, which has all of its slots from the start. Values: chunks
 // of rows [value dim][state dim]…, each row aligned to 64 bytes, behind them the
-// ids of the chunk's rows. Lower halves of hot rows: lower_halves.h.
+// ids of the chunk's rows. A cache is one chunk, from the start. Lower halves of hot rows:
+// lower_halves.h.
 //
 // Calls take a stream and return before the device is done, except that inserting
 // waits where what the host last heard of the number of rows does not say whether
@@ -40,7 +41,7 @@ namespace genrec::rt::cuda {
 /// Numbers that only the device knows at once.
 struct StoreCounters {
   uint32_t used;       ///< slots that are not empty, erased ones counted
-  uint32_t rows;       ///< row numbers given out so far
+  uint32_t rows;       ///< row numbers given out so far; of a cache, rows that it holds
   uint32_t freed;      ///< of these, erased ones, to be given out again
   uint32_t fresh;      ///< new ids of the current batch
   uint32_t unresolved; ///< ids of the current batch that found no room
@@ -153,21 +154,23 @@ public:
   TableStore *waiting() const override { return waitingIds.get(); }
   int64_t rowStride() const override { return addresses.stride; }
   int64_t sightingOffset() const override { return config.sightingOffset(); }
-  int64_t keyBytes() const override { return slots() * 13 + (cache ? cache->bytes() : 0); }
+  int64_t keyBytes() const override {
+    return cache ? cache->bytes() : slots() * (1 + static_cast<int64_t>(sizeof(KeySlot)));
+  }
   int64_t valueBytes() const override {
     return static_cast<int64_t>(chunks.size()) * chunkBytes() + lowerHalves.bytes();
   }
 
   /// Ids, counted as often as they occurred, that a cache had no room for. Waits.
   int64_t refused(cudaStream_t stream) const;
-  int64_t slots() const { return table.slots(); }
-  /// As kernels take it, for tests of where keys lie.
+  int64_t slots() const { return cache ? cache->table().slots() : table.slots(); }
+  /// Of a table that grows, as kernels take it, for tests of where keys lie.
   const KeyTable &keyTable() const { return table; }
 
 private:
   void checkOptions() const;
   int64_t limit() const { return slots() / 4 * 3; }
-  int64_t chunkBytes() const { return addresses.chunkRows() * (addresses.stride * 4 + 8); }
+  int64_t chunkBytes() const { return addresses.chunkRows * (addresses.stride * 4 + 8); }
   void allocateKeys(int64_t buckets, cudaStream_t stream);
   /// Moves keys into a table with room for `live` of them; `erased`: slots that then are empty.
   void grow(int64_t live, int64_t erased, cudaStream_t stream);
@@ -175,8 +178,12 @@ private:
   bool mayWait() const;
   void resolve(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void resolveOnce(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
-  void reportEvicted(int64_t count, const EvictedRows &evicted, cudaStream_t stream);
+  void placeInCache(const int64_t *ids, const uint8_t *valid, int64_t count,
+                    const EvictedRows &evicted, cudaStream_t stream);
   void numberFresh(const int64_t *ids, int64_t count, cudaStream_t stream);
+  template <class Numbers>
+  void makeFlagged(const int64_t *ids, int64_t count, const Numbers &numbers, cudaStream_t stream);
+  CacheCounts cacheCounts() const { return {&counters.data()->rows, &counters.data()->refused}; }
   /// Runs `body` with the table as kernels take it.
   template <class Body> void withTable(Body body) const {
     if (cache)
@@ -217,7 +224,7 @@ private:
 
   StoreOptions options;
   std::string name;
-  KeyTable table;
+  KeyTable table; ///< of a store that is no cache
   RowAddresses addresses;
   std::vector<float *> chunks;
   /// Of a store whose rows draw random numbers: chunks by address, behind the number of them.
@@ -233,15 +240,14 @@ private:
   cudaEvent_t answered = nullptr;
 
   DeviceArray<uint8_t> digests;
-  DeviceArray<int64_t> keys;
-  DeviceArray<uint32_t> rowNumbers;
+  DeviceArray<KeySlot> keys;
   DeviceArray<float *> chunkTable;
   DeviceArray<ChunkPlace> placesOnDevice;
   DeviceArray<StoreCounters> counters;
   DeviceArray<uint32_t> memberCounts;
   DeviceArray<RowDraws> draws;
   // Of the current batch.
-  DeviceArray<int64_t> slotOf;
+  DeviceArray<int64_t> placeOf; ///< of each id: its slot, or what store_kernels.h has beside it
   mutable DeviceArray<uint8_t> flags;
   DeviceArray<uint8_t> leaving;
   mutable DeviceArray<uint32_t> ranks;

@@ -23,6 +23,9 @@ inline namespace GENREC_RT_ISA {
 #endif
 #endif
 
+/// x % divisor as C has it, where the divisor is known when the kernel runs.
+GENREC_HOST_DEVICE int64_t remainderBy(int64_t x, int64_t divisor) { return x % divisor; }
+
 /// Asks for the first `Floats` of the table row of `Ahead` rows on, if there is one. A build that
 /// counts accesses does nothing: the handle would count twice.
 template <int64_t Floats, int64_t Ahead>

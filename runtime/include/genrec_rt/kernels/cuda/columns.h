@@ -1,9 +1,13 @@
 //===- columns.h - Transforms of many ragged columns at once ------*- C++ -*-===//
 //
-// A prototype of what fuse-transforms will emit: columns whose transforms are the same
-// sequence of operations, but for their parameters, share one launch. What differs is a
-// row of a table of descriptors on the device; what is the same, the program, is
-// compiled. There is no dispatch per value.
+// Columns whose transforms are the same sequence of operations, but for their parameters,
+// share one launch. What differs is a row of a table of descriptors on the device; what is
+// the same, the program, is compiled. There is no dispatch per value.
+//
+// Models do not call this: they run the kernel that fuse-transforms emits (column_bodies.h),
+// whose columns are over the rows of domains, with lists cut before by list_domains.h. This
+// does both in one call, for the benchmark that is asked for: hundreds of ragged columns
+// that are cut and transformed. Operations are what emitted bodies call.
 //
 //   using Program = ColumnProgram<HashXxh3, Modulo>;
 //   runColumns<Program>(descriptors, columns, tiles, stream);
@@ -20,6 +24,8 @@
 #include "genrec_rt/kernels/cuda/block_scan.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/offsets.h"
+#include "genrec_rt/kernels/cuda/remainder.h"
+#include "genrec_rt/kernels/shared/hash.h"
 
 #include <algorithm>
 
@@ -51,85 +57,30 @@ struct ColumnDescriptor {
 // Operations
 //===----------------------------------------------------------------------===//
 
-namespace detail {
-
-__host__ __device__ inline uint64_t rotated(uint64_t x, int by) { return x << by | x >> (64 - by); }
-__host__ __device__ inline int64_t lowBits(uint64_t hash, int64_t bits) {
-  return static_cast<int64_t>(hash & ((uint64_t(1) << bits) - 1));
-}
-
-} // namespace detail
-
-/// XXH3_64bits_withSeed (Collet, xxHash 0.8) of the eight bytes of a value.
+/// Of the eight bytes of a value: XXH3_64bits_withSeed, and the first 64 bits of
+/// MurmurHash3_x64_128.
 struct HashXxh3 {
-  __host__ __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
-    const uint64_t seed = static_cast<uint64_t>(p.seed);
-    const uint32_t low = static_cast<uint32_t>(seed);
-    const uint32_t swapped = low << 24 | (low & 0xFF00) << 8 | (low >> 8 & 0xFF00) | low >> 24;
-    const uint64_t mixed = seed ^ static_cast<uint64_t>(swapped) << 32;
-    // Bytes 8 to 15 of the default secret, by exclusive or with bytes 16 to 23.
-    const uint64_t flip = 0xC73AB174C5ECD5A2ull - mixed;
-    const uint64_t word = static_cast<uint64_t>(value);
-    uint64_t hash = (word << 32 | word >> 32) ^ flip;
-    hash ^= detail::rotated(hash, 49) ^ detail::rotated(hash, 24);
-    hash *= 0x9FB21C651E98DF25ull;
-    hash ^= (hash >> 35) + 8;
-    hash *= 0x9FB21C651E98DF25ull;
-    return detail::lowBits(hash ^ hash >> 28, p.bits);
+  __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
+    return kernels::hashXxh3(value, p.seed, p.bits);
   }
 };
-
-/// The first 64 bits of MurmurHash3_x64_128 (Appleby) of the eight bytes of a value.
 struct HashMurmur3 {
-  __host__ __device__ static uint64_t finished(uint64_t x) {
-    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDull;
-    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53ull;
-    return x ^ x >> 33;
-  }
-  __host__ __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
-    uint64_t low = static_cast<uint32_t>(p.seed), high = low;
-    low ^= detail::rotated(static_cast<uint64_t>(value) * 0x87C37B91114253D5ull, 31) *
-           0x4CF5AD432745937Full;
-    low = (low ^ 8) + (high ^ 8);
-    high = (high ^ 8) + low;
-    return detail::lowBits(finished(low) + finished(high), p.bits);
+  __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
+    return kernels::hashMurmur3(value, p.seed, p.bits);
   }
 };
-
-namespace detail {
-
-/// value % divisor as C has it, for a divisor from 1. The quotient is a product with the
-/// reciprocal, off by less than 2^12, then a second time by at most one (as in shared/rowbody.h): a
-/// fraction of the instructions of a division. The reciprocal is the same for a column; that of 1
-/// may round to 2^63.
-__host__ __device__ inline int64_t remainderOf(int64_t value, int64_t divisor) {
-  if (divisor == 1)
-    return 0;
-  const double reciprocal = 1 / static_cast<double>(divisor);
-  auto less = [&](int64_t x) {
-    const auto quotient = static_cast<int64_t>(static_cast<double>(x) * reciprocal);
-    return static_cast<int64_t>(static_cast<uint64_t>(x) -
-                                static_cast<uint64_t>(quotient) * static_cast<uint64_t>(divisor));
-  };
-  int64_t rest = less(less(value));
-  rest = rest >= divisor ? rest - divisor : rest <= -divisor ? rest + divisor : rest;
-  rest = value >= 0 && rest < 0 ? rest + divisor : rest;
-  return value < 0 && rest > 0 ? rest - divisor : rest;
-}
-
-} // namespace detail
 
 /// The Euclidean remainder, in [0, divisor).
 struct Modulo {
-  __host__ __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
-    const int64_t rest = detail::remainderOf(value, p.divisor);
+  __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
+    const int64_t rest = kernels::remainderBy(value, p.divisor);
     return rest < 0 ? rest + p.divisor : rest;
   }
 };
 
 /// The number of edges that are <= value.
 struct Bucketize {
-  __host__ __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
+  __device__ static int64_t apply(int64_t value, const ColumnParameters &p) {
     // Without a branch: a load and a selection per step.
     const double wanted = static_cast<double>(value);
     int64_t first = 0;
@@ -145,7 +96,7 @@ struct Bucketize {
 /// Operations one after another; number n takes parameters[n].
 template <class... Ops> struct ColumnProgram {
   static_assert(sizeof...(Ops) <= kMostColumnOps);
-  __host__ __device__ static int64_t run(int64_t value, const ColumnParameters *parameters) {
+  __device__ static int64_t run(int64_t value, const ColumnParameters *parameters) {
     ((value = Ops::apply(value, *parameters++)), ...);
     return value;
   }

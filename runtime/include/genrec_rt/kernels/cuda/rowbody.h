@@ -9,6 +9,7 @@
 #define GENREC_RT_KERNELS_CUDA_ROWBODY_H
 
 #include "genrec_rt/kernels/cuda/lanes.h"
+#include "genrec_rt/kernels/cuda/remainder.h"
 #include "genrec_rt/kernels/shared/random.h"
 #include "genrec_rt/kernels/shared/rowbody.h"
 

@@ -7,7 +7,8 @@
 // A hash table over the batch: segment s has the slots [2 o(s), 2 o(s + 1)), with o the
 // segments' offsets, so it is never more than half full. A slot has 4 bytes: a position of its id,
 // in the end its number. Three launches: the table is cleared, ids are placed, and the first ones
-// are marked, counted by decoupled look-back (kernels/cuda/look_back.h) and numbered.
+// are marked, counted by decoupled look-back (kernels/cuda/look_back.h) and numbered. Blocks work
+// on tiles of 2,048 ids, whose repetitions they find in shared memory: these touch no slot.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +40,9 @@ class Unique {
 public:
   explicit Unique(const std::string &name)
       : slots(name + ".unique_slots"), slotOf(name + ".unique_slot_of"),
-        states(name + ".unique_states"), owners(name + ".owners"), order(name + ".owner_order"),
-        positions(name + ".owner_positions"), distinct(name + ".owner_ids"), stableOrder(name) {}
+        notes(name + ".unique_notes"), states(name + ".unique_states"), owners(name + ".owners"),
+        order(name + ".owner_order"), positions(name + ".owner_positions"),
+        distinct(name + ".owner_ids"), stableOrder(name) {}
 
   /// `segmentOffsets` has segments + 1 entries from 0 to count, ascending; count is below 2^31.
   void run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
@@ -64,6 +66,7 @@ private:
               cudaStream_t stream);
 
   DeviceArray<uint32_t> slots, slotOf;
+  DeviceArray<uint2> notes;
   DeviceArray<Word> states; ///< zeros between calls
   DeviceArray<uint32_t> owners, order, positions;
   DeviceArray<int64_t> distinct;

@@ -119,23 +119,31 @@ struct WarpHistogram {
   }
 };
 
-/// Adds a fragment of score gradients (keys as rows) to the position sums. `warpBegin` is the list
-/// position of the warp's first key.
-template <int N, class C>
-__device__ __forceinline__ void
-addPositionGradients(const Fragment<N> &gradients, const BlockTerms<C> &terms, int warpBegin,
-                     int columnBegin, float factor, const BiasQuantum &quantum, Word *sums) {
-  const AttentionArgs<typename C::Element> &args = terms.args;
-  // Far from the diagonal all distances fall into the first bucket, or the last.
-  const int least = positionBucket(args, warpBegin - (columnBegin + N - 1));
-  if (least == positionBucket(args, warpBegin + 15 - columnBegin)) {
-    float total = 0;
+/// The sums of a lane's two rows of a fragment over its columns.
+struct RowTotals {
+  float sum[2] = {0, 0};
+
+  template <int N> __device__ explicit RowTotals(const Fragment<N> &fragment) {
 #pragma unroll
     for (int n = 0; n < N / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        total += gradients.d[n][i];
-    total = warpSum(total);
+        sum[i / 2] += fragment.d[n][i];
+  }
+};
+
+/// Adds a fragment of score gradients (keys as rows) to the position sums. `warpBegin` is the list
+/// position of the warp's first key.
+template <int N, class C>
+__device__ __forceinline__ void
+addPositionGradients(const Fragment<N> &gradients, const RowTotals &totals,
+                     const BlockTerms<C> &terms, int warpBegin, int columnBegin, float factor,
+                     const BiasQuantum &quantum, Word *sums) {
+  const AttentionArgs<typename C::Element> &args = terms.args;
+  // Far from the diagonal all distances fall into the first bucket, or the last.
+  const int least = positionBucket(args, warpBegin - (columnBegin + N - 1));
+  if (least == positionBucket(args, warpBegin + 15 - columnBegin)) {
+    const float total = warpSum(totals.sum[0] + totals.sum[1]);
     if (laneOf() == 0)
       quantum.add(sums, least, total * factor);
     return;
@@ -154,20 +162,32 @@ addPositionGradients(const Fragment<N> &gradients, const BlockTerms<C> &terms, i
       }
 }
 
-/// Adds a fragment of score gradients (keys as rows) to the warp's histogram.
+/// Adds a fragment of score gradients (keys as rows) to the warp's histogram. A row's lowest bucket
+/// is reached by all columns, so what the tile passes through one bucket only (mostly, far from the
+/// diagonal) compares no times.
 template <int N, class C, class Tile>
-__device__ __forceinline__ void addTimeGradients(const Fragment<N> &gradients,
-                                                 const BlockTerms<C> &terms,
-                                                 const LaneRows<C, false> &rows, const Tile &tile,
-                                                 float factor, WarpHistogram &histogram) {
+__device__ __forceinline__ void
+addTimeGradients(const Fragment<N> &gradients, const RowTotals &totals, const BlockTerms<C> &terms,
+                 const LaneRows<C, false> &rows, const Tile &tile, float factor,
+                 WarpHistogram &histogram) {
   RowBuckets buckets[2];
   for (int h = 0; h < 2; ++h)
     buckets[h] = rows.bucketsAlong(terms, tile, h);
   const int steps = bucketSteps(buckets);
   const int64_t *times = tile.times + fragmentColumn();
   float reached[2] = {0, 0}; // sums over the columns of buckets that were passed
+  auto addStep = [&](int step, const float (&sum)[2]) {
+    for (int h = 0; h < 2; ++h) {
+      float value = sum[h] - reached[h];
+      reached[h] = sum[h];
+      value += __shfl_xor_sync(kAllLanes, value, 1);
+      value += __shfl_xor_sync(kAllLanes, value, 2);
+      const int b = buckets[h].high - step;
+      histogram.add(b >= buckets[h].low && fragmentColumn() == 0, b, value * factor);
+    }
+  };
 #pragma unroll 1
-  for (int step = 0; step <= steps; ++step) {
+  for (int step = 0; step < steps; ++step) {
     int64_t cut[2];
     float sum[2] = {0, 0};
     for (int h = 0; h < 2; ++h) {
@@ -180,15 +200,9 @@ __device__ __forceinline__ void addTimeGradients(const Fragment<N> &gradients,
       for (int i = 0; i < 4; ++i)
         if (rows.reaches(times[8 * n + i % 2], cut[i / 2]))
           sum[i / 2] += gradients.d[n][i];
-    for (int h = 0; h < 2; ++h) {
-      float value = sum[h] - reached[h];
-      reached[h] = sum[h];
-      value += __shfl_xor_sync(kAllLanes, value, 1);
-      value += __shfl_xor_sync(kAllLanes, value, 2);
-      const int b = buckets[h].high - step;
-      histogram.add(b >= buckets[h].low && fragmentColumn() == 0, b, value * factor);
-    }
+    addStep(step, sum);
   }
+  addStep(steps, totals.sum);
 }
 
 } // namespace genrec::rt::cuda

@@ -266,11 +266,12 @@ private:
       waitForProducts<0>();
       keepInRegisters(dV);
     }
+    const RowTotals totals(dots);
     if constexpr (C::PositionBias)
-      addPositionGradients(dots, terms, warpBegin, column, factor, shared.quantum,
+      addPositionGradients(dots, totals, terms, warpBegin, column, factor, shared.quantum,
                            space.positionSums);
     if constexpr (C::TimeBias)
-      addTimeGradients(dots, terms, rows, shared.tile[stage], factor, histogram);
+      addTimeGradients(dots, totals, terms, rows, shared.tile[stage], factor, histogram);
     LeftOperand<kColumns> left;
     left.set(dots);
     auto &gradients = shared.gradients[buffer];

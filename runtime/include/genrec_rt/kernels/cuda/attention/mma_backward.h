@@ -226,10 +226,12 @@ __global__ void __launch_bounds__(kMmaThreads)
     if constexpr (Shape::kValues)
       multiplyWeights(dV, weights, shared->dOut);
     if constexpr (Shape::kKeys) {
+      const RowTotals totals(dots);
       if constexpr (C::PositionBias)
-        addPositionGradients(dots, terms, warpBegin, column, factor, quantum, space.positionSums);
+        addPositionGradients(dots, totals, terms, warpBegin, column, factor, quantum,
+                             space.positionSums);
       if constexpr (C::TimeBias)
-        addTimeGradients(dots, terms, rows, shared->tile, factor, histogram);
+        addTimeGradients(dots, totals, terms, rows, shared->tile, factor, histogram);
       storeGradients(dots, shared->gradients, warpRow);
       multiplyWeights(dK, dots, shared->q);
       __syncthreads();
