@@ -528,8 +528,6 @@ DEFECTS = [
            "turns.meet([this] { fetchLate(); });", "fetchLate();"),
     later("sums of a later fetch begin in no portion", SESSION + "ranks.cpp", "for (Fetch &fetch : begun()) // each takes those of its rows",
           "for (Fetch &fetch : std::span(fetches.data(), 1))"),
-    later("early gradients are overtaken by a later lookup", SESSION + "ranks.cpp", "const uint64_t step = slots.front()->step;\n  joinAhead();",
-          "const uint64_t step = slots.front()->step; areSumsAhead = false;"),
     Defect("a later lookup is made while it is captured", SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchStagesThatLookUpAsGraphs/0",
            "callBetween(request);", "request();"),
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),

@@ -77,9 +77,7 @@ def test_any_number_of_ranks_has_the_same_bits(
 
 
 @needs_mpi
-def test_ranks_with_devices_train_as_those_of_the_cpu(
-    binaries: dict[str, Path], rows: Path, tmp_path: Path
-) -> None:
+def test_ranks_with_devices_train_as_those_of_the_cpu(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
     runs = [train_on(binaries[target], 2, rows, tmp_path / target) for target in TARGETS]
     np.testing.assert_allclose(losses(runs[1]), losses(runs[0]), rtol=1e-5)
     expect_close(tensors(tmp_path / TARGETS[1]), tensors(tmp_path / TARGETS[0]))
