@@ -284,6 +284,13 @@ TEST_P(DeviceRanks, MayKeepReplicas) {
   }
 }
 
+/// Who owns a row is joined as its sums are.
+TEST_P(DeviceRanks, MayLookUpReplicasLater) {
+  const std::vector<Samples> batches = draw(3, 16);
+  const How later = {.overlap = Overlap::keys, .looksUpLater = true, .isReplicated = true};
+  EXPECT_EQ(train(2, later, batches), train(1, {.looksUpLater = true}, batches));
+}
+
 TEST_P(DeviceRanks, MayKeepReplicasInHostMemory) {
   const std::vector<Samples> batches = draw(3, 300, 5000);
   EXPECT_EQ(train(2, {.overlap = Overlap::keys, .cached = 1, .isReplicated = true}, batches),
