@@ -81,8 +81,8 @@ void check(const std::vector<int64_t> &lengths, uint64_t seed) {
   };
   DeviceArray<unsigned char> forward(room(Call::forwardBytes(args))),
       backward(room(Call::backwardBytes(args)));
-  Call::forward(args, own, forward.data(), nullptr);
-  Call::backward(args, own, gradients, backward.data(), nullptr);
+  Call::forward(args, own, forward.data(), testStream());
+  Call::backward(args, own, gradients, backward.data(), testStream());
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
 
   // A result is a float: only weights carry 8 bits, whose errors have no common sign.

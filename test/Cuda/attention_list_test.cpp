@@ -37,7 +37,7 @@ std::vector<AttentionTile> listed(const std::vector<int64_t> &offsets, int64_t h
       std::vector<AttentionTile>(static_cast<size_t>(most + 1), AttentionTile{-7, -7, -7, -7}));
   const TileList list{cleared.data(), cleared.data() + kBins, cleared.data() + 2 * kBins,
                       count.data(), tiles.data()};
-  detail::makeTileList<C, What, kRows, kColumns>(args, list, nullptr);
+  detail::makeTileList<C, What, kRows, kColumns>(args, list, testStream());
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   std::vector<AttentionTile> result = tiles.read();
   EXPECT_LE(count.read()[0], most);

@@ -9,6 +9,7 @@
 #define GENREC_TEST_CUDA_ATTENTION_TESTING_H
 
 #include "../Runtime/kernels_attention_reference.h"
+#include "device_copy.h"
 
 #include "genrec_rt/kernels/cuda/attention/attention.h"
 
@@ -19,6 +20,7 @@ using kernels::testing::Reference;
 using kernels::testing::ReferenceConfig;
 using kernels::testing::ReferenceInputs;
 using kernels::testing::ReferenceResults;
+using test::testStream;
 
 /// Device memory with a copy on the host.
 template <class T> class DeviceArray {
@@ -26,11 +28,13 @@ public:
   explicit DeviceArray(std::vector<T> values) : host(std::move(values)) {
     GENREC_CUDA_CHECK(cudaMalloc(&device, bytes()));
     GENREC_CUDA_CHECK(cudaMemcpy(device, host.data(), bytes(), cudaMemcpyHostToDevice));
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
   DeviceArray(const DeviceArray &) = delete;
   ~DeviceArray() { (void)cudaFree(device); }
   T *data() { return device; }
   const std::vector<T> &read() {
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
     GENREC_CUDA_CHECK(cudaMemcpy(host.data(), device, bytes(), cudaMemcpyDeviceToHost));
     return host;
   }
@@ -151,9 +155,9 @@ template <class C, AttentionLevel Level> struct DeviceRun {
       return std::vector<unsigned char>(static_cast<size_t>(bytes), 0xFF);
     };
     DeviceArray<unsigned char> list(memoryOf(attentionForwardBytes<C, Level>(args)));
-    attentionForward<C, Level>(args, list.data(), nullptr);
+    attentionForward<C, Level>(args, list.data(), testStream());
     DeviceArray<unsigned char> space(memoryOf(attentionBackwardBytes<C, Level>(args)));
-    attentionBackward<C, Level>(args, gradients, space.data(), nullptr);
+    attentionBackward<C, Level>(args, gradients, space.data(), testStream());
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
 };

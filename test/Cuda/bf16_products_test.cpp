@@ -70,7 +70,7 @@ TEST(Bf16Products, RowsTimesAWeight) {
         product.weight = ws.data(), product.transposed = transposed, product.bf16 = true;
         product.bias = biases.data();
         product.y = y.data(), product.ldY = n;
-        multiply(product, nullptr);
+        multiply(product, testStream());
         const std::vector<float> got = y.fetch();
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t c = 0; c < n; ++c) {
@@ -97,7 +97,7 @@ TEST(Bf16Products, ContractionsOverRows) {
       Copy<char> scratch(
           std::vector<char>(static_cast<size_t>(contractionScratchBytes(rows + 300, k, n))));
       contractRows({domain.get(), rows + 300, k, n, xs.data(), k, ys.data(), n, out.data(), true},
-                   scratch.data(), nullptr);
+                   scratch.data(), testStream());
       const std::vector<float> got = out.fetch();
       for (int64_t i = 0; i < k; ++i)
         for (int64_t j = 0; j < n; ++j) {

@@ -22,6 +22,7 @@ using cuda::CacheLimit;
 using cuda::StoreOptions;
 using cuda::ValueMemory;
 using cuda::test::Copy;
+using cuda::test::testStream;
 using Row = float *;
 
 /// CudaStore with values in host memory: the same suites as on the device.
@@ -38,10 +39,11 @@ public:
 
   explicit Cached(const StoreConfig &config, int64_t cachedRows = 100,
                   cuda::StoreStep *step = nullptr)
-      : HostSide(store), store(config, "movie", cachedRows, nullptr, StoreOptions{.step = step}) {}
+      : HostSide(store, cuda::test::onTestStream()),
+        store(config, "movie", cachedRows, cuda::test::testStream(), StoreOptions{.step = step}) {}
 
   int64_t slots() const { return store.slots(); }
-  int64_t uncached() const { return store.uncached(nullptr); }
+  int64_t uncached() const { return store.uncached(cuda::test::testStream()); }
 
 private:
   CachedStore store;
@@ -100,9 +102,9 @@ TEST(CudaBf16Store, RowsAreGatheredAndUpdated) {
   cuda::SegmentReduction reduction("test");
   const cuda::SegmentSums *sums =
       reduction.run(2, nullptr, kDim, {gradients.data(), kDim, nullptr, nullptr, order.data()},
-                    segments.data(), 3, nullptr);
+                    segments.data(), 3, testStream());
   cuda::test::launchStep<Bf16, kDim>(places.data(), 2, nullptr, sums, cuda::test::Accumulate{0.1f},
-                                     nullptr);
+                                     testStream());
   const std::vector<float> row = store.values(rows[0]);
   // The sum of gradients is 1, and so is the state behind the values: half a step of the rate.
   const std::vector<float> after = bf16Values(row, kDim);
@@ -113,7 +115,7 @@ TEST(CudaBf16Store, RowsAreGatheredAndUpdated) {
   Copy<const Bf16 *> from(
       {reinterpret_cast<const Bf16 *>(rows[0]), static_cast<const Bf16 *>(nullptr)});
   Copy<Bf16> out{std::vector<Bf16>(2 * kDim)};
-  cuda::gatherRows<Bf16>(from.data(), 2, kDim, out.data(), kDim, nullptr);
+  cuda::gatherRows<Bf16>(from.data(), 2, kDim, out.data(), kDim, testStream());
   const std::vector<Bf16> gathered = out.fetch();
   for (size_t c = 0; c < kDim; ++c) {
     EXPECT_EQ(toFloat(gathered[c]), after[c]);
@@ -213,7 +215,7 @@ TEST(CudaCachedStore, NothingIsAllocatedInTheSteadyState) {
 
 std::string refusalOf(const StoreConfig &config, int64_t cachedRows) {
   try {
-    CachedStore store(config, "movie", cachedRows, nullptr);
+    CachedStore store(config, "movie", cachedRows, testStream());
   } catch (const Error &error) {
     return error.what();
   }

@@ -68,7 +68,7 @@ void run(std::vector<std::unique_ptr<Column>> &columns, std::vector<ColumnDescri
   for (auto &column : columns)
     values += static_cast<int64_t>(column->values.size());
   runColumns<Program>(descriptors.data(), static_cast<int64_t>(table.size()), values, tiles.data(),
-                      nullptr);
+                      testStream());
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
 }
 

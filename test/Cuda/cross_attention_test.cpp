@@ -66,10 +66,10 @@ void expectSame(const HostDomain &queries, const DeviceDomain &queriesThere, con
   };
   Copy<float> outThere = nines(out), dQThere = nines(dQ), dKThere = nines(dK), dVThere = nines(dV);
   Scratch scratch(crossAttentionBackwardBytes<Heads>(a));
-  crossAttentionForward<Heads, Qk, V, Bf16>(a, outThere.data(), nullptr);
+  crossAttentionForward<Heads, Qk, V, Bf16>(a, outThere.data(), testStream());
   crossAttentionBackward<Heads, Qk, V, Bf16>(
       a, {dOut.there.data(), dOut.ld, dQThere.data(), dKThere.data(), dVThere.data()},
-      scratch.data(), nullptr);
+      scratch.data(), testStream());
   // Weights are rounded before and after they are rescaled: they may be neighbours.
   const float tolerance = Bf16 ? 0x1p-8f : 2e-5f;
   expectNear(outThere, out, "out", tolerance);

@@ -10,6 +10,10 @@
 
 #include <gtest/gtest.h>
 
+namespace genrec::rt::cuda::test {
+inline StoreStream onTestStream() { return StoreStream::ofDevice(testStream()); }
+} // namespace genrec::rt::cuda::test
+
 namespace genrec::rt::test {
 
 /// cuda::EmbeddingStore as the conformance suites see a store.
@@ -25,7 +29,8 @@ public:
   explicit CudaStore(const StoreConfig &config, const cuda::CacheLimit &limit = {})
       : CudaStore(config, cuda::StoreOptions{limit}) {}
   CudaStore(const StoreConfig &config, const cuda::StoreOptions &options)
-      : HostSide(store), store(config, "movie", nullptr, options) {}
+      : HostSide(store, cuda::test::onTestStream()),
+        store(config, "movie", cuda::test::testStream(), options) {}
 
   using HostSide::insert;
   /// The same, and what left: ids and rows as they were.
@@ -36,8 +41,9 @@ public:
     Copy<uint32_t> count({0});
     const auto stride = static_cast<size_t>(store.rowStride());
     Copy<float> values(std::vector<float>(ids.size() * stride, 0.0f));
-    store.insertAndEvict({}, onDevice.data(), nullptr, static_cast<int64_t>(ids.size()),
-                         rows.data(), {count.data(), left.data(), values.data()});
+    store.insertAndEvict(cuda::test::onTestStream(), onDevice.data(), nullptr,
+                         static_cast<int64_t>(ids.size()), rows.data(),
+                         {count.data(), left.data(), values.data()});
     const std::vector<int64_t> all = left.fetch();
     const std::vector<float> contents = values.fetch();
     for (size_t i = 0; i < count.fetch()[0]; ++i)
@@ -47,7 +53,7 @@ public:
     return rows.fetch();
   }
   cuda::EmbeddingStore &storeOnDevice() { return store; }
-  int64_t refused() { return store.refused(nullptr); }
+  int64_t refused() { return store.refused(cuda::test::testStream()); }
   int64_t slots() const { return store.slots(); }
   int64_t keyBytes() const { return store.keyBytes(); }
   int64_t valueBytes() const { return store.valueBytes(); }

@@ -11,6 +11,25 @@
 
 namespace genrec::rt::cuda::test {
 
+/// Where tests queue what they call. It does not wait for the default stream, nor that for it: what
+/// a call leaves there by mistake races with the rest.
+class TestStream {
+public:
+  TestStream() { GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)); }
+  TestStream(const TestStream &) = delete;
+  ~TestStream() { (void)cudaStreamDestroy(stream); }
+  operator cudaStream_t() const { return stream; }
+
+private:
+  cudaStream_t stream = nullptr;
+};
+
+/// One for all tests of a program that use one device.
+inline cudaStream_t testStream() {
+  static const auto *stream = new TestStream; // lives until the program ends
+  return *stream;
+}
+
 /// Host values to the device and back.
 template <class T> class Copy {
 public:
@@ -21,7 +40,8 @@ public:
     if (count)
       GENREC_CUDA_CHECK(
           cudaMemcpy(memory, values.data(), count * sizeof(T), cudaMemcpyHostToDevice));
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize()); // streams that do not wait for the default one
+    GENREC_CUDA_CHECK(
+        cudaDeviceSynchronize()); // the stream of tests does not wait for the default one
   }
   ~Copy() { (void)cudaFree(memory); }
   T *data() { return memory; }

@@ -318,6 +318,12 @@ TEST_P(DeviceRanksThatChoose, ReplicateWhatSavesRounds) {
   EXPECT_EQ(several.ahead, static_cast<int64_t>(batches.size()) - 1); // beside all but that one
 }
 
+/// The least that does so: rows leave caches in the second and the third step.
+TEST_P(DeviceRanks, OwnersBringRowsOfTheHostsMemory) {
+  const std::vector<Samples> batches = draw(3, 200, 600);
+  EXPECT_EQ(train(2, {.cached = 1}, batches), train(1, {}, batches));
+}
+
 /// What was dispatched of the next step changes nothing.
 TEST_P(DeviceRanks, MayEndWhileTheNextOneIsDispatched) {
   const std::vector<Samples> batches = draw(4, 16);

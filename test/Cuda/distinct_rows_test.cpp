@@ -39,7 +39,7 @@ TEST(DistinctRows, OneColumnTouchesARow) {
   Copy<int64_t> segments{std::vector<int64_t>(16 + 3 * kEntries + 2)};
   SegmentReduction sums("test");
   DistinctRows distinct;
-  distinct.run(from, sums, &touched, rows.data(), segments.data(), nullptr);
+  distinct.run(from, sums, &touched, rows.data(), segments.data(), testStream());
 
   ASSERT_EQ(touchedOnDevice.fetch()[0].count, kEntries - 1);
   handles.erase(handles.begin() + 3);

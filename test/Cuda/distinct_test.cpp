@@ -80,7 +80,7 @@ struct FoundThere {
     made.device = distinct.get();
     DistinctLookupRows finder;
     finder.run({static_cast<int32_t>(of.parts), &of.view, lists.data()}, &made, rows.data(),
-               memory.data(), nullptr);
+               memory.data(), testStream());
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
 };
@@ -171,9 +171,9 @@ template <int D, int N> struct Case {
                                   columns.data()};
     Scratch scratch(distinctProductScratchBytes(product)),
         backward(distinctGradientScratchBytes(product));
-    multiplyDistinct(product, y.data(), ldY, scratch.data(), nullptr);
+    multiplyDistinct(product, y.data(), ldY, scratch.data(), testStream());
     multiplyDistinctGradient(product, {g.data(), ldY, dvalues.data(), dweight.data()},
-                             backward.data(), nullptr);
+                             backward.data(), testStream());
     return {y.fetch(), dvalues.fetch(), dweight.fetch()};
   }
 };

@@ -87,8 +87,8 @@ TEST(CudaHotRows, AStepWaitsOnceAtMost) {
     cuda::test::Copy<int64_t> onDevice(ids);
     cuda::test::Copy<float *> rows(std::vector<float *>(ids.size(), nullptr));
     for (CudaStore *store : {&first, &second})
-      store->storeOnDevice().findOrAdmit({}, onDevice.data(), nullptr, 80, number, rows.data(),
-                                         nullptr);
+      store->storeOnDevice().findOrAdmit(cuda::test::onTestStream(), onDevice.data(), nullptr, 80,
+                                         number, rows.data(), nullptr);
     EXPECT_LE(cuda::streamWaits() - before, 1) << number;
     steady += number > 12 ? cuda::streamWaits() - before : 0;
   }

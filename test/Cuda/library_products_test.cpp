@@ -110,7 +110,7 @@ TEST(LibraryProducts, RowsTimesAWeight) {
         const LinearProduct product = layer.product();
         ASSERT_TRUE(libraryTakes(product));
         Copy<char> scratch = scratchFor(product);
-        multiplyFastest(product, scratch.data(), nullptr);
+        multiplyFastest(product, scratch.data(), testStream());
         layer.expectRight();
       }
 }
@@ -121,12 +121,12 @@ TEST(LibraryProducts, SmallOnesAreTiles) {
     Layer layer(5, capacity, k, n, false, false, true, random);
     EXPECT_FALSE(libraryTakes(layer.product()));
     EXPECT_EQ(fastestScratchBytes(layer.product()), 0);
-    multiplyFastest(layer.product(), nullptr, nullptr);
+    multiplyFastest(layer.product(), nullptr, testStream());
     layer.expectRight();
   }
   Layer none(0, 0, 64, 64, true, false, false, random);
   EXPECT_FALSE(libraryTakes(none.product()));
-  multiplyFastest(none.product(), nullptr, nullptr);
+  multiplyFastest(none.product(), nullptr, testStream());
 }
 
 /// out = x^T y with `rows` rows of room for `capacity`, the rest NaN.
@@ -141,7 +141,7 @@ std::vector<float> contract(int64_t rows, int64_t capacity, int64_t k, int64_t n
   const RowContraction contraction{domain.get(), capacity,  k, n,          xs.data(),
                                    k + 1,        ys.data(), n, out.data(), bf16};
   Copy<char> scratch = scratchFor(contraction);
-  contractFastest(contraction, scratch.data(), nullptr);
+  contractFastest(contraction, scratch.data(), testStream());
   return out.fetch();
 }
 

@@ -62,7 +62,7 @@ TEST(LinearProducts, RowsTimesAWeightWithEveryEpilogue) {
         product.ldPre = n;
         product.y = y.data();
         product.ldY = n;
-        multiply(product, nullptr);
+        multiply(product, testStream());
         std::vector<float> got = y.fetch(), before = pre.fetch();
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t c = 0; c < n; ++c) {
@@ -89,7 +89,7 @@ std::vector<float> contract(int64_t rows, int64_t capacity, int64_t k, int64_t n
   Copy<float> xs(x), ys(y), out(std::vector<float>(static_cast<size_t>(k * n), -7));
   Scratch scratch(contractionScratchBytes(capacity, k, n));
   contractRows({domain.get(), capacity, k, n, xs.data(), k, ys.data(), n, out.data()},
-               scratch.data(), nullptr);
+               scratch.data(), testStream());
   return out.fetch();
 }
 
@@ -187,7 +187,7 @@ TEST(ExactSum, HasTheBitsOfTheHost) {
     DeviceDomain domain(*host, nullptr, count + 5);
     Copy<float> on(values), sum(std::vector<float>{7});
     Scratch scratch(kExactSumScratchBytes);
-    addExactly(domain.get(), count + 5, on.data(), sum.data(), scratch.data(), nullptr);
+    addExactly(domain.get(), count + 5, on.data(), sum.data(), scratch.data(), testStream());
     ExactSum exact;
     exact.add(std::span<const float>(values));
     const float expected = exact.round(), got = sum.fetch()[0];

@@ -119,7 +119,7 @@ template <bool Last> void testTruncated(Lists &lists) {
   kernels::truncate<Last>(&lists.step, &lists.events->view, &made.host->view, 3,
                           made.host->offsets.data(), made.host->parent.data(),
                           made.host->identity.data());
-  truncateLists(lists.eventsThere.get(), 3, Last, made.made, nullptr);
+  truncateLists(lists.eventsThere.get(), 3, Last, made.made, testStream());
   made.expectEqual("truncated");
   const genrec_domain *source = &lists.events->view, *domain = &made.host->view;
   expectSameMove(
@@ -128,7 +128,7 @@ template <bool Last> void testTruncated(Lists &lists) {
         kernels::derive<Last>(&lists.step, source, domain, width, x, ldX, out);
       },
       [&](RowsIn x, RowsOut out) {
-        deriveRows(lists.eventsThere.get(), made.there.get(), Last, x, out, nullptr);
+        deriveRows(lists.eventsThere.get(), made.there.get(), Last, x, out, testStream());
       });
   expectSameMove(
       domain->count, source->count, "deriveGrad",
@@ -136,7 +136,7 @@ template <bool Last> void testTruncated(Lists &lists) {
         kernels::deriveGrad<Last>(&lists.step, source, domain, width, x, ldX, out);
       },
       [&](RowsIn x, RowsOut out) {
-        deriveRowsGradient(lists.eventsThere.get(), made.there.get(), Last, x, out, nullptr);
+        deriveRowsGradient(lists.eventsThere.get(), made.there.get(), Last, x, out, testStream());
       });
 }
 
@@ -153,7 +153,7 @@ template <bool Front> void testLengthened(Lists &lists) {
   kernels::pad<Front>(&lists.step, &lists.events->view, &made.host->view, 3,
                       made.host->offsets.data(), made.host->parent.data(),
                       made.host->identity.data());
-  lengthenLists(lists.eventsThere.get(), 3, Front, made.made, nullptr);
+  lengthenLists(lists.eventsThere.get(), 3, Front, made.made, testStream());
   made.expectEqual("lengthened");
   const genrec_domain *source = &lists.events->view, *domain = &made.host->view;
   expectSameMove(
@@ -162,7 +162,7 @@ template <bool Front> void testLengthened(Lists &lists) {
         kernels::derivePadded<Front>(&lists.step, source, domain, width, x, ldX, out);
       },
       [&](RowsIn x, RowsOut out) {
-        lengthenRows(lists.eventsThere.get(), made.there.get(), Front, x, out, nullptr);
+        lengthenRows(lists.eventsThere.get(), made.there.get(), Front, x, out, testStream());
       });
   expectSameMove(
       domain->count, source->count, "derivePaddedGrad",
@@ -170,7 +170,8 @@ template <bool Front> void testLengthened(Lists &lists) {
         kernels::derivePaddedGrad<Front>(&lists.step, source, domain, width, x, ldX, out);
       },
       [&](RowsIn x, RowsOut out) {
-        lengthenRowsGradient(lists.eventsThere.get(), made.there.get(), Front, x, out, nullptr);
+        lengthenRowsGradient(lists.eventsThere.get(), made.there.get(), Front, x, out,
+                             testStream());
       });
 }
 
@@ -193,7 +194,7 @@ TEST(ListDomains, Joined) {
                            host.identity.data(), others, users, events);
     genrec_domain *there[] = {lists.othersThere.get(), lists.usersThere.get(),
                               lists.eventsThere.get()};
-    joinLists(lists.usersThere.get(), {{there[0], there[1], there[2]}, 3}, made.made, nullptr);
+    joinLists(lists.usersThere.get(), {{there[0], there[1], there[2]}, 3}, made.made, testStream());
     made.expectEqual("joined");
     const genrec_domain *parts[] = {others, users, events};
     for (int number = 0; number < 3; ++number)
@@ -205,7 +206,7 @@ TEST(ListDomains, Joined) {
           },
           [&](RowsIn x, RowsOut out) {
             splitJoinedRows(made.there.get(), {{there[0], there[1], there[2]}, 3}, number, x, out,
-                            nullptr);
+                            testStream());
           });
     // One matrix holds the rows of all parts; the second begins a row later, the third two.
     const int64_t most = std::max({events->count, others->count, users->count}) + 2;
@@ -223,7 +224,7 @@ TEST(ListDomains, Joined) {
                                        x.step};
             ++rows.count;
           }
-          joinRows(made.there.get(), rows, out, nullptr);
+          joinRows(made.there.get(), rows, out, testStream());
         });
   }
 }
@@ -241,7 +242,7 @@ TEST(ListDomains, Paired) {
     HostDomain &host = *made.host;
     kernels::pairDomains(&lists.step, first, second, &host.view, host.offsets.data(),
                          host.parent.data(), host.identity.data());
-    pairLists(lists.othersThere.get(), lists.eventsThere.get(), made.made, nullptr);
+    pairLists(lists.othersThere.get(), lists.eventsThere.get(), made.made, testStream());
     made.expectEqual("paired");
     expectSameMove(
         second->count, pairs, "pairRows",
@@ -249,7 +250,7 @@ TEST(ListDomains, Paired) {
           kernels::pairRows(&lists.step, second, &host.view, width, x, ldX, out);
         },
         [&](RowsIn x, RowsOut out) {
-          pairedRows(lists.eventsThere.get(), made.there.get(), x, out, nullptr);
+          pairedRows(lists.eventsThere.get(), made.there.get(), x, out, testStream());
         });
     expectSameRows<float>(
         3, 5, pairs, second->count, "pairSum",
@@ -259,7 +260,7 @@ TEST(ListDomains, Paired) {
         [&](RowsIn x, RowsOut out) {
           addPairs(lists.eventsThere.get(), made.there.get(), 3,
                    static_cast<const float *>(x.values), 5, static_cast<float *>(out.values),
-                   out.capacity, nullptr);
+                   out.capacity, testStream());
         });
   }
 }
@@ -285,7 +286,7 @@ TEST(ListDomains, Taken) {
                        host.offsets.data(), host.parent.data(), host.identity.data(), rows.data());
     Copy<int64_t> parentsThere(parents), rowsThere{std::vector<int64_t>(rows.size())};
     takeLists(lists.eventsThere.get(), aboveThere.get(), parentsThere.data(), rowsThere.data(),
-              made.made, nullptr);
+              made.made, testStream());
     made.expectEqual("taken");
     EXPECT_EQ(rowsThere.fetch(), rows);
   }
@@ -295,7 +296,7 @@ TEST(ListDomains, FixedRows) {
   HostDomain expected;
   kernels::fixedRows(&expected.view, 12);
   DeviceDomain made(0, 0);
-  makeFixedRows(made.get(), 12, nullptr);
+  makeFixedRows(made.get(), 12, testStream());
   const genrec_domain got = made.fetch();
   EXPECT_EQ(got.count, 12);
   EXPECT_EQ(got.max_length, 12);
@@ -319,7 +320,7 @@ TEST(ListRows, Shifted) {
           [&](RowsIn x, RowsOut out) {
             Copy<uint8_t> valid(std::vector<uint8_t>(room, 9));
             shiftListRows(lists.eventsThere.get(), distance, x, out,
-                          reinterpret_cast<bool *>(valid.data()), nullptr);
+                          reinterpret_cast<bool *>(valid.data()), testStream());
             const auto got = valid.fetch();
             EXPECT_TRUE(std::equal(got.begin(), got.end(), expected.get()));
           });
@@ -338,14 +339,14 @@ TEST(ListRows, PositionsAndLengths) {
         kernels::positions<false>(&lists.step, &lists.events->view, expected.data());
       Copy<int64_t> got(std::vector<int64_t>(rows, 9));
       listPositions(lists.eventsThere.get(), fromEnd, got.data(), static_cast<int64_t>(rows),
-                    nullptr);
+                    testStream());
       EXPECT_EQ(got.fetch(), expected);
     }
     std::vector<int64_t> expected(lengths);
     expected.resize(lengths.size() + kSpare);
     Copy<int64_t> got(std::vector<int64_t>(expected.size(), 9));
     listLengths(lists.eventsThere.get(), got.data(), static_cast<int64_t>(expected.size()),
-                nullptr);
+                testStream());
     EXPECT_EQ(got.fetch(), expected);
   }
 }
@@ -361,7 +362,7 @@ template <bool Last> void testTiled(Lists &lists) {
           kernels::tile<Last>(&lists.step, events, kCount, width, x, ldX, out);
         },
         [&](RowsIn x, RowsOut out) {
-          tileRows(lists.eventsThere.get(), kCount, Last, x, out, nullptr);
+          tileRows(lists.eventsThere.get(), kCount, Last, x, out, testStream());
         });
     expectSameRows<T>(
         width, kCount * width + 1, lists.lists(), events->count, "tileGrad",
@@ -369,7 +370,7 @@ template <bool Last> void testTiled(Lists &lists) {
           kernels::tileGrad<Last>(&lists.step, events, kCount, width, x, kCount * width + 1, out);
         },
         [&](RowsIn x, RowsOut out) {
-          tileRowsGradient(lists.eventsThere.get(), kCount, Last, x, out, nullptr);
+          tileRowsGradient(lists.eventsThere.get(), kCount, Last, x, out, testStream());
         });
   };
   tiled(float(), 4, 4);
@@ -401,7 +402,7 @@ void testPoolGradient(Lists &lists, ListChoice choice, int64_t width) {
   Copy<float> xThere(x), gradientThere(gradient), out(std::vector<float>(expected.size(), 9));
   listPoolGradient(choice, lists.eventsThere.get(), lists.lists() + kSpare, width, xThere.data(),
                    ldX, gradientThere.data(), ldGradient, out.data(), events->count + kSpare,
-                   nullptr);
+                   testStream());
   EXPECT_EQ(out.fetch(), expected) << "width " << width;
 }
 

@@ -7,14 +7,12 @@
 
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-ATTENTION = "include/genrec_rt/kernels/cuda/attention/"
-FORWARD, BACKWARD = ATTENTION + "hopper_forward.h", ATTENTION + "hopper_backward.h"
-TILE_LIST, CALLS = ATTENTION + "tile_list.h", ATTENTION + "attention.h"
-MMA_FORWARD, MMA_BACKWARD = ATTENTION + "mma_forward.h", ATTENTION + "mma_backward.h"
-PLAIN, BIAS = ATTENTION + "plain.h", ATTENTION + "bias_gradient.h"
+from planted_defects_attention import ATTENTION
+from planted_defects_calls import CALLS
+from planting import Defect, planted
+
 SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
 KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cache_table.h"
 KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attention.h"
@@ -38,11 +36,6 @@ LOOK_BACK, MARKED, SCATTERED = KERNELS + "look_back.h", KERNELS + "marked.h", KE
 POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
-HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
-WIDE_TESTS = "AttentionHopper.StagesAreUsedAgainByWideHeads"
-LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
-MMA_TESTS = "AttentionMma.BiasesAndDropout"
-PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
 ORDER_TESTS = "BlockScan.*:StableOrder.*"
 LOOK_BACK_TESTS, MARKED_TESTS = "PrefixSums.*:FlagRanks.*", "FlagRanks.*"
 CACHE_TESTS = "CudaCache.TheLeast*"
@@ -62,22 +55,6 @@ SESSION_RANK_TESTS = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
 RULES, LOWER = "embedding/cuda/row_rules.cu", "embedding/cuda/lower_halves.cu"
 HOT_TESTS = "Cuda/HotRowsConformance/0.*:CudaHotRows.B*:CudaHotRows.C*:CudaHotRows.AStep*-*AgreeWith*"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
-
-
-@dataclass(frozen=True)
-class Defect:
-    """In `file` (of runtime/, or of test/), the `nth` place that reads `old` reads `new` instead. Statements end with ; or }."""
-
-    name: str
-    file: str
-    tests: str  # those that show it, as --gtest_filter has them
-    old: str
-    new: str = ""
-    nth: int = 1
-
-
-def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
-    return Defect(name, file, HOPPER_TESTS, old, new, nth)
 
 
 def hot(name: str, old: str, new: str = "", nth: int = 1, file: str = LOWER) -> Defect:
@@ -120,103 +97,9 @@ def later(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect
     return Defect(name, file, "Seeds/DeviceRanks.LookUpIdsThatTheComputeStageMakes/0", old, new, nth)
 
 
-LET_GO = "release(&shared.keys[keys.stage].empty);"
-SCORES = f"waitForProducts<1>();\n      keepInRegisters(scores);\n      {LET_GO}"
-OUT = "waitForProducts<0>();\n    keepInRegisters(out);\n    release(&shared.values[values.stageBefore()].empty);"
-COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);"
-PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);"
-
 DEFECTS = [
-    # Rings of tiles, forward.
-    hopper("keys are copied over those that are read", FORWARD, "waitForPhase(&keys.empty, keyRing.parity ^ 1);"),
-    hopper("values are copied over those that are read", FORWARD, "waitForPhase(&values.empty, valueRing.parity ^ 1);"),
-    hopper("queries are copied over those that are read", FORWARD, "waitForPhase(&shared.queries.empty, parity ^ 1);"),
-    hopper("biases are written over those that are read", FORWARD, "waitForPhase(&shared.terms[stage].empty, ring.parity ^ 1);"),
-    hopper("a tile of the list is written over one that is read", FORWARD,
-           "waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);"),
-    hopper("a tile of the list is read before it is there", FORWARD, "waitForPhase(&shared.unit[units.stage].full, units.parity);"),
-    hopper("queries are not waited for", FORWARD, "waitForPhase(&shared.queries.full, state.parity);"),
-    hopper("the first keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=1),
-    hopper("later keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=2),
-    hopper("values are not waited for", FORWARD, "waitForPhase(&shared.values[values.stage].full, values.parity);"),
-    hopper("biases are not waited for", FORWARD, "waitForPhase(&shared.terms[keys.stage].full, keys.parity);"),
-    hopper("keys are let go before their scores are there", FORWARD, SCORES,
-           f"{LET_GO} waitForProducts<1>(); keepInRegisters(scores);"),
-    hopper("scores are read while products run", FORWARD, SCORES, f"keepInRegisters(scores); {LET_GO}"),
-    hopper("values are let go while they are multiplied", FORWARD, "waitForProducts<1>();", nth=1),
-    Defect("the last values are let go while they are multiplied", FORWARD, "AttentionHopper.BlocksTakeSeveralTilesOfWideHeads", OUT,
-           "release(&shared.values[values.stageBefore()].empty); waitForProducts<0>(); keepInRegisters(out);"),
-    hopper("the last products are not awaited", FORWARD, OUT,
-           "keepInRegisters(out); release(&shared.values[values.stageBefore()].empty);"),
-    hopper("keys are never let go", FORWARD, LET_GO, nth=1),
-    hopper("values are never let go", FORWARD, "release(&shared.values[values.stageBefore()].empty, hasLast);"),
-    hopper("values that nobody has read are let go", FORWARD, "release(&shared.values[values.stageBefore()].empty, hasLast);",
-           "release(&shared.values[values.stageBefore()].empty);"),
-    hopper("queries are never let go", FORWARD, "release(&shared.queries.empty);"),
-    hopper("no __syncwarp before a release", FORWARD, "__syncwarp();"),
-    Defect("sums are rescaled while weights are multiplied", FORWARD, "AttentionHopper.SoftmaxOverManyTiles",
-           "waitForProducts<0>();\n        finishOut();", "finishOut();"),
-    hopper("the first scores are not awaited", FORWARD, "waitForProducts<0>();", nth=1),
-    hopper("no fence before products", FORWARD, "startProducts();", nth=2),
-    hopper("a group of products is not closed", FORWARD, "commitProducts();", nth=2),
-    hopper("copies do not see that barriers were initialised", FORWARD, "fenceBarrierInit();"),
-    hopper("threads go on before barriers are initialised", FORWARD, "__syncthreads();"),
-    hopper("too few arrivals are expected", FORWARD, "init(shared.keys[s], 1, kConsumerWarps);", "init(shared.keys[s], 1, kConsumers);"),
-    hopper("half of the bytes are expected", FORWARD, "arriveExpecting(&values.full, Shape::ValueTile::kBytes);",
-           "arriveExpecting(&values.full, Shape::ValueTile::kBytes / 2);"),
-    # Turns of the warpgroups.
-    hopper("nobody has the first turn", FORWARD, "pass();", nth=1),
-    hopper("a warpgroup passes the turn to itself", FORWARD, "namedBarrierArrive(kFirstTurn + 1 - group, 2 * kWarpgroup);",
-           "namedBarrierArrive(kFirstTurn + group, 2 * kWarpgroup);"),
-    hopper("a warpgroup awaits the turn of the other", FORWARD, "namedBarrierSync(kFirstTurn + group, 2 * kWarpgroup);",
-           "namedBarrierSync(kFirstTurn + 1 - group, 2 * kWarpgroup);"),
-    hopper("the turn is passed in the first tile only", FORWARD, "state.turns.pass();", nth=2),
-    # The list of tiles.
-    Defect("a tile is taken twice", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "atomicAdd(list.taken, 1) / 2"),
-    Defect("a tile is taken by nobody", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "atomicAdd(list.taken, 1) * 2"),
-    Defect("tiles are taken without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "(*list.taken)++"),
-    Defect("tiles are counted without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.counts + bin, 1);", "++list.counts[bin];"),
-    Defect("begins of bins are read too early", TILE_LIST, LIST_TESTS, "__syncthreads(); // every", "; // every"),
-    Defect("tiles are placed before they are counted", CALLS, LIST_TESTS, f"{COUNT}\n  {PLACE}", f"{PLACE} {COUNT}"),
-    Defect("the list is read before it is written", CALLS, LIST_TESTS, "makeTileList<C, Over::keys, kRows, kColumns>(args, layout.list, stream);"),
-    # Backward.
-    hopper("tiles are copied over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"),
-    hopper("terms are written over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);", nth=2),
-    hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keysFull, 0);"),
-    hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queriesFull[ring.stage], ring.parity);"),
-    hopper("a stage is let go before it is read, backward", BACKWARD,
-           "consumer.add(ring.stage, column);\n    release(&shared.empty[ring.stage]);",
-           "release(&shared.empty[ring.stage]); consumer.add(ring.stage, column);"),
-    hopper("scores are not awaited, backward", BACKWARD, "waitForProducts<kAwaitsBoth ? 0 : 1>();"),
-    hopper("dOut . v is not awaited", BACKWARD, "waitForProducts<Shape::kValues ? 1 : 0>();"),
-    hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<1>();"),
-    hopper("the last products are not awaited, backward", BACKWARD, "waitForProducts<0>();\n    keepInRegisters(dV);\n    keepInRegisters(dK);"),
-    hopper("gradients are multiplied before all are written", BACKWARD, "syncConsumers(kGradientsWritten);"),
-    hopper("gradients of all tiles have one buffer", BACKWARD, "buffer ^= 1;"),
-    hopper("gradients are written without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=2),
-    hopper("dQ is staged without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=1),
-    hopper("dQ is staged while the last part leaves", BACKWARD, "waitForBulkReads(); // the last", "; // the last"),
-    hopper("dQ is staged while lane 0 waits for the last part", BACKWARD, "__syncwarp();", nth=1),
-    hopper("dQ is sent before all lanes have staged it", BACKWARD, "__syncwarp();", nth=2),
-    Defect("a stage is let go while dQ is sent from it", BACKWARD, WIDE_TESTS, "waitForBulkReads(); // before", "; // before"),
-    hopper("the end does not wait for reductions", BACKWARD, "waitForBulk();"),
-    hopper("reductions are not committed", BACKWARD, "commitBulk();"),
-    hopper("a warp's histogram is cleared without __syncwarp", BIAS, "__syncwarp();", nth=1),
-    hopper("lanes add to a histogram without __syncwarp", BIAS, "__syncwarp();", nth=2),
-    # mma.sync.
-    Defect("values are copied over those that are read, mma", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
-    Defect("cp.async is never awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=1),
-    Defect("values are not awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=2),
-    Defect("no barrier before keys are read", MMA_FORWARD, MMA_TESTS, "__syncthreads();", nth=2),
-    Defect("keys are copied over those that are read, mma", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nor", "; // nor"),
-    Defect("no barrier before values are read", MMA_FORWARD, MMA_TESTS, "__syncthreads();", nth=4),
-    Defect("a tile is copied over the last, backward", MMA_BACKWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
-    Defect("cp.async is never awaited, backward", MMA_BACKWARD, MMA_TESTS, "waitForCopies<0>();"),
-    Defect("no barrier before dQ", MMA_BACKWARD, MMA_TESTS, "__syncthreads();", nth=3),
+    *ATTENTION,
     # Plain kernels, scans, sorting.
-    Defect("keys are loaded over those that are read", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=1),
-    Defect("keys are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=2),
-    Defect("weights are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=3),
     Defect("the block scan reads sums too early", SCAN, ORDER_TESTS, "__syncthreads();", nth=1),
     Defect("the block scan's sums are overwritten", SCAN, ORDER_TESTS, "__syncthreads(); // the next", "; // the next"),
     Defect("a histogram is not cleared before it counts", ORDER, ORDER_TESTS, "__syncthreads();", nth=1),
@@ -560,49 +443,8 @@ DEFECTS = [
     hot("states begin where the address of lower halves is", "config.stateOffset()", "config.valueFloats()", file=STORE),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
+    *CALLS,
 ]  # fmt: skip
-
-
-def nth_index(text: str, old: str, nth: int) -> int:
-    at = -1
-    for _ in range(nth):
-        at = text.find(old, at + 1)
-        if at < 0:
-            raise ValueError(f"'{old}' occurs fewer than {nth} times")
-    return at
-
-
-def chosen(body: str, alternatives: list[tuple[int, str]]) -> str:
-    """`body`, or another text where the defect of that number is chosen."""
-    if not body.rstrip().endswith((";", "}")) and "\n" not in body:
-        for number, new in alternatives:
-            body = f"(::simt::defect == {number} ? {new} : {body})"
-        return body
-    tail = ""
-    if body.endswith("\n  return"):
-        tail = "\n  return"
-        body, alternatives = body.removesuffix(tail), [(n, new.removesuffix(tail)) for n, new in alternatives]
-    text = "".join(f"if (::simt::defect == {number}) {{ {new} }} else " for number, new in alternatives)
-    text += f"{{ {body} }}"
-    return text + tail if tail else f"{{ {text} }}"
-
-
-def planted(original: str, defects: list[tuple[int, Defect]]) -> str:
-    """A file's text with the defects of these numbers."""
-    places: dict[tuple[int, str], list[tuple[int, str]]] = {}
-    for number, d in defects:
-        place = (nth_index(original, d.old, d.nth), d.old)
-        places.setdefault(place, []).append((number, d.new.split(" // ")[0]))
-    text, end = original, len(original)
-    for (at, old), alternatives in sorted(places.items(), reverse=True):
-        if at + len(old) > end:
-            raise ValueError(f"'{old}' overlaps another defect")
-        body, comment = old, ""
-        if "// " in old and "\n" not in old:  # a comment tells places apart
-            body, comment = old.split(" // ")[0], " // " + old.split(" // ")[1]
-        text = text[:at] + chosen(body, alternatives) + comment + text[at + len(old) :]
-        end = at
-    return text
 
 
 def main(source: Path, target: Path) -> None:

@@ -169,10 +169,10 @@ void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDo
   const PoolShape shape = shapeOf(Depth);
   const int64_t slots = slotsOf(&hostAbove, &hostBelow);
   cuda::test::Scratch parts(partFloats(shape, slots) * 4);
-  queuePools(nullptr, nullptr, &hostAbove, &hostBelow, RowMapping{1, 0}, shape, poolKernel<Depth>,
-             slots, slots ? reinterpret_cast<float *>(parts.data()) : nullptr, onAbove.get(),
-             onBelow.get(), onX.data(), onK.data(), to.data(), sum.data(), mean.data(), most.data(),
-             total.data(), greatest.data());
+  queuePools(cuda::test::testStream(), nullptr, &hostAbove, &hostBelow, RowMapping{1, 0}, shape,
+             poolKernel<Depth>, slots, slots ? reinterpret_cast<float *>(parts.data()) : nullptr,
+             onAbove.get(), onBelow.get(), onX.data(), onK.data(), to.data(), sum.data(),
+             mean.data(), most.data(), total.data(), greatest.data());
   EXPECT_EQ(seen.fetch(), std::vector<int32_t>(static_cast<size_t>(leaves), 1)) << "units";
   EXPECT_TRUE(hasSameBits(sum.fetch(), expected.sum)) << "sum";
   EXPECT_TRUE(hasSameBits(mean.fetch(), expected.mean)) << "mean";

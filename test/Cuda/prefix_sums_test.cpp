@@ -26,7 +26,7 @@ TEST(PrefixSums, OfEveryNumberOfTiles) {
       number = draw() % 1000;
     std::exclusive_scan(numbers.begin(), numbers.end(), expected.begin(), uint32_t(0));
     Copy<uint32_t> onDevice(numbers);
-    addBefore(onDevice.data(), count, states.data(), nullptr);
+    addBefore(onDevice.data(), count, states.data(), testStream());
     EXPECT_EQ(onDevice.fetch(), expected) << count;
   }
 }
@@ -47,7 +47,7 @@ TEST(FlagRanks, OfEveryNumberOfTiles) {
       }
       Copy<uint8_t> input(flags);
       Copy<uint32_t> ranks{Numbers(flags.size())}, total{Numbers{77}};
-      flagRanks.run(input.data(), count, ranks.data(), total.data(), nullptr);
+      flagRanks.run(input.data(), count, ranks.data(), total.data(), testStream());
       EXPECT_EQ(ranks.fetch(), expected) << count << ", one of " << of;
       EXPECT_EQ(total.fetch()[0], set) << count << ", one of " << of;
     }

@@ -107,7 +107,7 @@ void expectTop(Catalogue &c, int64_t k, bool excludes) {
   Copy<int64_t> index(Ids(expected.size(), 9));
   Copy<float> score(std::vector<float>(expected.size(), 9));
   Scratch scratch(topItemsScratchBytes(ranked, k));
-  topItems(ranked, k, index.data(), score.data(), scratch.data(), nullptr);
+  topItems(ranked, k, index.data(), score.data(), scratch.data(), testStream());
   EXPECT_EQ(index.fetch(), expected) << "k " << k;
   EXPECT_EQ(score.fetch(), expectedScores) << "k " << k;
   EXPECT_EQ(c.nan.row(), -1);
@@ -123,7 +123,7 @@ void expectRanks(Catalogue &c, bool excludes) {
   const RankedItems ranked = c.onDevice(excludes);
   Copy<int64_t> targetsThere(targets), ranks(Ids(expected.size(), 9));
   Scratch scratch(rankTargetsScratchBytes(ranked));
-  rankTargets(ranked, targetsThere.data(), ranks.data(), scratch.data(), nullptr);
+  rankTargets(ranked, targetsThere.data(), ranks.data(), scratch.data(), testStream());
   EXPECT_EQ(ranks.fetch(), expected);
 }
 
@@ -143,7 +143,7 @@ void expectListedRanks(Catalogue &c, const Lengths &lengths, bool excludes) {
   const int64_t capacity = static_cast<int64_t>(expected.size());
   Scratch scratch(rankListsScratchBytes(ranked, capacity));
   rankLists(ranked, listedThere.get(), capacity, targetsThere.data(), ranks.data(), scratch.data(),
-            nullptr);
+            testStream());
   EXPECT_EQ(ranks.fetch(), expected);
 }
 
@@ -212,11 +212,11 @@ TEST(Rank, NaNIsSeen) {
     Copy<int64_t> targets(Ids{1, 2}), ranks(Ids(7)), index(Ids(21));
     Copy<float> score{std::vector<float>(21)};
     Scratch scratch(std::max(rankTargetsScratchBytes(ranked), topItemsScratchBytes(ranked, 3)));
-    rankTargets(ranked, targets.data(), ranks.data(), scratch.data(), nullptr);
+    rankTargets(ranked, targets.data(), ranks.data(), scratch.data(), testStream());
     EXPECT_EQ(c.nan.row(), 0);
     NoteCopy again;
     ranked.nanNote = again.data();
-    topItems(ranked, 3, index.data(), score.data(), scratch.data(), nullptr);
+    topItems(ranked, 3, index.data(), score.data(), scratch.data(), testStream());
     EXPECT_EQ(again.row(), 0);
   }
 }
@@ -343,7 +343,7 @@ void expectRanksInLists(const Lengths &lengths, bool hasValid, const Ids &bad) {
   NoteCopy unranked;
   rankScoredLists(rowsThere.get(), static_cast<int64_t>(expected.size()), scoreThere.data(),
                   labelThere.data(), hasValid ? validThere.data() : nullptr, ranks.data(),
-                  unranked.data(), nullptr);
+                  unranked.data(), testStream());
   EXPECT_EQ(found == kernels::UnrankedRow::none, bad.empty());
   if (bad.empty()) {
     EXPECT_EQ(ranks.fetch(), expected);

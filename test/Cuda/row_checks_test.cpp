@@ -55,7 +55,7 @@ void expectFirst(int32_t type, const std::vector<int64_t> &bad, T value, int64_t
   range.valid = hidesFirst ? validThere.data() : nullptr;
   range.low = 0, range.high = 9;
   NoteCopy note;
-  checkRange(range, note.data(), nullptr);
+  checkRange(range, note.data(), testStream());
   EXPECT_EQ(note.row(), expected);
   if (expected < 0)
     return;
@@ -95,7 +95,7 @@ TEST(RowChecks, ACatalogueBoundsNumbersOfItsRows) {
     range.items = catalogue.data();
     range.low = 0, range.high = 100;
     NoteCopy note;
-    checkRange(range, note.data(), nullptr);
+    checkRange(range, note.data(), testStream());
     EXPECT_EQ(note.row(), count == 5 ? 40 : -1);
   }
 }
@@ -108,7 +108,7 @@ TEST(RowChecks, TheFirstNonFiniteElementIsNoted) {
   auto check = [&](const genrec_domain *domain, int64_t capacity) {
     Copy<float> there(values);
     NoteCopy note;
-    checkFinite({there.data(), domain, capacity, kSize, kStride}, note.data(), nullptr);
+    checkFinite({there.data(), domain, capacity, kSize, kStride}, note.data(), testStream());
     return std::pair(note.row(), note.value<float>());
   };
   EXPECT_EQ(check(r.rowsThere.get(), r.count() + kSpare).first, -1);

@@ -56,7 +56,7 @@ void expectPicked(int64_t rows, int64_t users, int64_t width, int64_t once, uint
       {aloneThere.data(), placesAloneThere.data(), nullptr, 0, once}};
   pickNumberedRows(sourceThere.get(), rows + 100, 2, parts,
                    {made.get(), pickedThere.data(), identityThere.data(), memoryThere.data()},
-                   nullptr);
+                   testStream());
   const genrec_domain got = made.fetch();
   EXPECT_EQ(got.count, expected.count);
   EXPECT_EQ(got.max_length, expected.max_length);
@@ -87,8 +87,9 @@ TEST(RowPicks, Drawn) {
   Copy<genrec_step> stepThere(std::vector{step});
   Copy<int64_t> got(std::vector<int64_t>(expected.size(), 9)), gotOnce(std::vector<int64_t>(130));
   drawNumbers(sourceThere.get(), domainThere.get(), 40 + kSpare, {stepThere.data(), 5}, 70,
-              got.data(), nullptr);
-  drawNumbers(sourceThere.get(), nullptr, 0, {stepThere.data(), 6}, 130, gotOnce.data(), nullptr);
+              got.data(), testStream());
+  drawNumbers(sourceThere.get(), nullptr, 0, {stepThere.data(), 6}, 130, gotOnce.data(),
+              testStream());
   EXPECT_EQ(got.fetch(), expected);
   EXPECT_EQ(gotOnce.fetch(), once);
 }
@@ -121,7 +122,7 @@ TEST(RowPicks, Resolved) {
       for (bool allowed : {true, false}) {
         resolveRows(domainThere.get(), 300 + kSpare, idsThere.data(),
                     someNull ? validThere.data() : nullptr, {slots.data(), view.count, view.seed},
-                    rows.data(), allowed ? nullptr : missing.data(), nullptr);
+                    rows.data(), allowed ? nullptr : missing.data(), testStream());
         EXPECT_EQ(rows.fetch(), expected);
         EXPECT_EQ(missing.row(), allowed ? -1 : firstMissing);
         if (!allowed && someMissing)

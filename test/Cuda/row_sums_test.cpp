@@ -1,5 +1,7 @@
 //===- row_sums_test.cpp - Sums of the chunks of a row kernel -------------===//
 
+#include "device_copy.h"
+
 #include "genrec_rt/kernels/cuda/row_sums.h"
 
 #include "genrec_rt/kernels/cuda/launch.h"
@@ -55,7 +57,9 @@ TEST(RowSums, ChunksAreAddedInTheTreeOfTheCpu) {
       where.size[where.count++] = size;
       at += wholeLines(size);
     }
-    addChunks(nullptr, domain, onDevice, floats, where);
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+    addChunks(cuda::test::testStream(), domain, onDevice, floats, where);
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
     std::vector<float> found(static_cast<size_t>(floats));
     GENREC_CUDA_CHECK(cudaMemcpy(found.data(), results, found.size() * 4, cudaMemcpyDeviceToHost));
     at = 0;

@@ -80,7 +80,7 @@ TYPED_TEST(Rows, GatherCopiesRowsAndZeros) {
       Copy<const T *> places(rows);
       const int64_t ld = dim + 8;
       Copy<T> out(std::vector<T>(static_cast<size_t>(count * ld)));
-      gatherRows<T>(places.data(), count, dim, out.data(), ld, nullptr);
+      gatherRows<T>(places.data(), count, dim, out.data(), ld, testStream());
       const std::vector<T> got = out.fetch();
       for (int64_t i = 0; i < count; ++i)
         for (int64_t c = 0; c < dim; ++c)
@@ -103,7 +103,7 @@ TYPED_TEST(Rows, ScatterFillsRowsAndNothingElse) {
         values[i] = fromFloat<T>(static_cast<float>(i % 251));
       Copy<T *> places(rows);
       Copy<T> from(values);
-      scatterRows<T>(places.data(), count, dim, from.data(), ld, nullptr);
+      scatterRows<T>(places.data(), count, dim, from.data(), ld, testStream());
       std::vector<char> expected = table.host;
       for (int64_t i = 0; i < count; ++i)
         if (rows[static_cast<size_t>(i)])
@@ -128,7 +128,7 @@ TYPED_TEST(Rows, PoolSumsInTheOrderOfTheList) {
       Copy<int64_t> lists(offsets);
       Copy<float> out(Floats(static_cast<size_t>(6 * dim), -1));
       poolRows<T>(places.data(), numbers.data(), lists.data(), 6, dim, kind, out.data(), dim,
-                  nullptr);
+                  testStream());
       const Floats got = out.fetch();
       for (int64_t parent = 0; parent < 6; ++parent)
         for (int64_t c = 0; c < dim; ++c) {
@@ -185,8 +185,8 @@ struct UpdateBatch {
     const SegmentSums *sums = reduction.run(5, used.data(), D,
                                             {deviceGradients.data(), D, above.data(),
                                              isMean ? listOffsets.data() : nullptr, members.data()},
-                                            begins.data(), 94, nullptr);
-    launchStep<T, D>(places.data(), 5, used.data(), sums, step, nullptr);
+                                            begins.data(), 94, testStream());
+    launchStep<T, D>(places.data(), 5, used.data(), sums, step, testStream());
     return table.memory.fetch();
   }
 };
@@ -230,8 +230,8 @@ TEST(SegmentSums, AMinusZeroStaysOne) {
   SegmentReduction reduction("test");
   const SegmentSums *sums =
       reduction.run(1, nullptr, 1, {gradients.data(), 1, nullptr, nullptr, order.data()},
-                    offsets.data(), 1, nullptr);
-  launchStep<float, 1>(rows.data(), 1, nullptr, sums, Copied{}, nullptr);
+                    offsets.data(), 1, testStream());
+  launchStep<float, 1>(rows.data(), 1, nullptr, sums, Copied{}, testStream());
   EXPECT_TRUE(std::signbit(out.fetch()[0]));
 }
 
@@ -278,8 +278,8 @@ TYPED_TEST(Rows, GiantsAreSummedByATree) {
     Copy<T *> places(table.places);
     const SegmentSums *sums = reduction.run(
         count, nullptr, kDim, {deviceGradients.data(), kDim, nullptr, nullptr, members.data()},
-        begins.data(), all, nullptr);
-    launchStep<T, kDim>(places.data(), count, nullptr, sums, Descend{0.5f}, nullptr);
+        begins.data(), all, testStream());
+    launchStep<T, kDim>(places.data(), count, nullptr, sums, Descend{0.5f}, testStream());
     const std::vector<char> after = table.memory.fetch();
     for (int64_t row = 0; row < count; ++row)
       for (int64_t c = 0; c < kDim; ++c) {

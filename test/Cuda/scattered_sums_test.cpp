@@ -105,15 +105,17 @@ Floats foundOf(const Case &c) {
       to{Floats(static_cast<size_t>(c.rows * c.shape.stride), 5.0f)};
   ScatteredSum sum{c.shape, scatteredTerms(memory.data(), c.leaving, c.shape.terms), c.leaving,
                    to.data(), c.rows};
-  clearTerms(nullptr, sum);
+  clearTerms(cuda::test::testStream(), sum);
+  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   // Rows behind those that are there leave no keys.
   auto copy = [](void *to, const void *from, size_t words) {
     GENREC_CUDA_CHECK(cudaMemcpy(to, from, words * 4, cudaMemcpyHostToDevice));
   };
   copy(sum.terms.keys, c.keys.data(), c.keys.size());
   copy(sum.terms.values, c.values.data(), c.values.size());
+  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   Copy<char> scratch{std::vector<char>(static_cast<size_t>(scatteredScratchBytes(sum)))};
-  addTerms(nullptr, sum, scratch.data());
+  addTerms(cuda::test::testStream(), sum, scratch.data());
   return to.fetch();
 }
 

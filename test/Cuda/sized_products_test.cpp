@@ -71,7 +71,7 @@ void expectProduct(const Case &c) {
   p.result = result.data(), p.ldResult = ldResult;
   p.keepsRest = c.keepsRest, p.rest = -5, p.nanNote = nan.data();
   Scratch scratch(productScratchBytes(p));
-  multiply(p, scratch.data(), nullptr);
+  multiply(p, scratch.data(), testStream());
   const auto got = result.fetch();
   if (isCut)
     for (size_t i = 0; i < got.size(); ++i)
@@ -116,9 +116,25 @@ TEST(SizedProducts, NaNIsSeen) {
             .result = result.data(),
             .ldResult = 1,
             .nanNote = nan.data()},
-           nullptr, nullptr);
+           nullptr, testStream());
   EXPECT_EQ(nan.row(), 0);
   EXPECT_EQ(result.fetch()[0], 2.0f);
+}
+
+TEST(SizedProducts, NaNOfALongContractionIsSeen) {
+  constexpr int64_t kSteps = 4100; // in two chunks
+  std::vector<float> values(kSteps, 1.0f);
+  values.back() = __builtin_nanf("");
+  Copy<float> left(values), right(std::vector<float>(kSteps, 1.0f)), result{std::vector<float>(1)};
+  NoteCopy nan;
+  SizedProduct p;
+  p.m = {1}, p.k = {kSteps}, p.n = {1};
+  p.left = left.data(), p.ldLeft = kSteps, p.right = right.data(), p.ldRight = 1;
+  p.result = result.data(), p.ldResult = 1, p.nanNote = nan.data();
+  ASSERT_GT(productScratchBytes(p), 0);
+  Scratch scratch(productScratchBytes(p));
+  multiply(p, scratch.data(), testStream());
+  EXPECT_EQ(nan.row(), 0);
 }
 
 } // namespace

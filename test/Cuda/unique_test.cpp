@@ -57,7 +57,7 @@ Found uniqueOf(const Ids &ids, const Ids &segmentOffsets, Unique &&unique = Uniq
   unique.run(input.data(), static_cast<int64_t>(ids.size()), segments.data(),
              static_cast<int64_t>(segmentOffsets.size()) - 1,
              {distinct.data(), inverse.data(), counts.data(), offsets.data(), total.data()},
-             nullptr);
+             testStream());
   Found result{distinct.fetch(), inverse.fetch(), counts.fetch(), offsets.fetch()};
   const uint32_t found = total.fetch()[0];
   result.ids.resize(found);
@@ -118,9 +118,9 @@ TEST(Unique, ZeroIsNone) {
       Copy<uint32_t> inverse{Numbers(ids.size())}, total{Numbers(1)}, order{Numbers(ids.size())};
       unique.runWithoutZero(input.data(), count,
                             {distinct.data(), inverse.data(), nullptr, nullptr, total.data()},
-                            nullptr);
-      stable.run(inverse.data(), count, count + 1, order.data(), nullptr);
-      findSegments(inverse.data(), order.data(), count, total.data(), offsets.data(), nullptr);
+                            testStream());
+      stable.run(inverse.data(), count, count + 1, order.data(), testStream());
+      findSegments(inverse.data(), order.data(), count, total.data(), offsets.data(), testStream());
       const size_t found = total.fetch()[0];
       ASSERT_EQ(found, expected.ids.size());
       Ids rows = distinct.fetch(), begins = offsets.fetch();
@@ -161,7 +161,7 @@ TEST(Unique, OwnersGroupByFirstAppearance) {
     Copy<uint32_t> inverse{Numbers(ids.size())}, total{Numbers(1)};
     unique.runByOwner(input.data(), 1000, owners,
                       {distinct.data(), inverse.data(), nullptr, nullptr, total.data()},
-                      offsets.data(), nullptr);
+                      offsets.data(), testStream());
     Found plain = expectedOf(ids, {0, 1000});
     ASSERT_EQ(total.fetch()[0], plain.ids.size());
     Ids grouped;
@@ -221,7 +221,7 @@ TEST(StableOrder, IsThatOfTheLibrary) {
       });
       StableOrder order("test");
       Copy<uint32_t> input(keys), output(Numbers(keys.size()));
-      order.run(input.data(), count, limit, output.data(), nullptr);
+      order.run(input.data(), count, limit, output.data(), testStream());
       EXPECT_EQ(output.fetch(), expected) << count << " keys below " << limit;
     }
 }
@@ -234,7 +234,7 @@ TEST(StableOrder, SegmentsBeginWhereKeysDo) {
       total(Numbers{static_cast<uint32_t>(found.ids.size())});
   Copy<int64_t> offsets(Ids(found.ids.size() + 1));
   order.run(keys.data(), 900, static_cast<int64_t>(found.ids.size()), output.data(), nullptr);
-  findSegments(keys.data(), output.data(), 900, total.data(), offsets.data(), nullptr);
+  findSegments(keys.data(), output.data(), 900, total.data(), offsets.data(), testStream());
   const Ids begins = offsets.fetch();
   EXPECT_EQ(begins[0], 0);
   for (size_t u = 0; u < found.ids.size(); ++u)

@@ -6,7 +6,7 @@ or by a wrong result.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import subprocess
 import sys
@@ -18,11 +18,8 @@ SOURCE = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("GENREC_BUILD_DIR", SOURCE / "build")) / "bin" / "genrec-simt-defects"
 SEEDS = range(1, 9)
 
-spec = importlib.util.spec_from_file_location("planted_defects", SOURCE / "test/Cuda/planted_defects.py")
-assert spec and spec.loader
-planted = importlib.util.module_from_spec(spec)
-sys.modules["planted_defects"] = planted
-spec.loader.exec_module(planted)
+sys.path.insert(0, str(SOURCE / "test/Cuda"))
+planted = importlib.import_module("planted_defects")
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="not built")
 

@@ -19,20 +19,23 @@ class HostSide {
 public:
   using Row = float *;
 
-  explicit HostSide(TableStore &store) : table(store) {}
+  explicit HostSide(TableStore &store, const StoreStream &on = {}) : table(store), on(on) {}
 
   std::vector<Row> insert(const std::vector<int64_t> &ids, const std::vector<uint8_t> &valid = {},
                           Row untouched = nullptr) {
     auto mask = onStore(valid);
     auto rows = onStore(std::vector<Row>(ids.size(), untouched));
-    table.findOrInsert({}, onStore(ids).data(), valid.empty() ? nullptr : mask.data(), countOf(ids),
+    table.findOrInsert(on, onStore(ids).data(), valid.empty() ? nullptr : mask.data(), countOf(ids),
                        rows.data());
     return fetched(rows);
   }
-  std::vector<Row> find(const std::vector<int64_t> &ids, int64_t *missing = nullptr) const {
-    auto rows = onStore(std::vector<Row>(ids.size()));
+  std::vector<Row> find(const std::vector<int64_t> &ids, int64_t *missing = nullptr,
+                        const std::vector<uint8_t> &valid = {}, Row untouched = nullptr) const {
+    auto mask = onStore(valid);
+    auto rows = onStore(std::vector<Row>(ids.size(), untouched));
     auto count = onStore(std::vector<int64_t>{0});
-    table.find({}, onStore(ids).data(), nullptr, countOf(ids), rows.data(), count.data());
+    table.find(on, onStore(ids).data(), valid.empty() ? nullptr : mask.data(), countOf(ids),
+               rows.data(), count.data());
     if (missing)
       *missing = fetched(count)[0];
     return fetched(rows);
@@ -40,24 +43,24 @@ public:
   std::vector<Row> train(const std::vector<int64_t> &ids, int64_t step) {
     auto rows = onStore(std::vector<Row>(ids.size()));
     auto waits = onStore(std::vector<int64_t>{0});
-    table.findOrAdmit({}, onStore(ids).data(), nullptr, countOf(ids), step, rows.data(),
+    table.findOrAdmit(on, onStore(ids).data(), nullptr, countOf(ids), step, rows.data(),
                       waits.data());
     std::vector<Row> found = fetched(rows);
     EXPECT_EQ(fetched(waits)[0], std::count(found.begin(), found.end(), nullptr));
     return found;
   }
-  void evict(int64_t step, int64_t expired = -1) { table.evict({}, step, expired); }
+  void evict(int64_t step, int64_t expired = -1) { table.evict(on, step, expired); }
   void erase(const std::vector<int64_t> &ids) {
-    table.erase({}, onStore(ids).data(), countOf(ids));
+    table.erase(on, onStore(ids).data(), countOf(ids));
   }
-  void clear() { table.clear({}); }
+  void clear() { table.clear(on); }
 
   /// Ids and rows by ascending number; of a member, where tables share the store.
   std::vector<std::pair<int64_t, Row>> exported(int64_t member = 0) const {
-    std::vector<int64_t> all(static_cast<size_t>(table.memberSize({}, member)));
+    std::vector<int64_t> all(static_cast<size_t>(table.memberSize(on, member)));
     auto ids = onStore(all);
     auto rows = onStore(std::vector<Row>(all.size()));
-    table.exportRows({}, member, 0, countOf(all), ids.data(), rows.data());
+    table.exportRows(on, member, 0, countOf(all), ids.data(), rows.data());
     all = fetched(ids);
     std::vector<Row> places = fetched(rows);
     std::vector<std::pair<int64_t, Row>> result;
@@ -73,12 +76,12 @@ public:
   }
   std::vector<float> values(Row row) const {
     std::vector<float> result(static_cast<size_t>(table.rowStride()));
-    table.readRows({}, onStore(std::vector<Row>{row}).data(), 1, 0, table.rowStride(),
+    table.readRows(on, onStore(std::vector<Row>{row}).data(), 1, 0, table.rowStride(),
                    result.data());
     return result;
   }
   void write(Row row, int64_t column, float value) {
-    table.writeRows({}, onStore(std::vector<Row>{row}).data(), 1, column, 1, &value);
+    table.writeRows(on, onStore(std::vector<Row>{row}).data(), 1, column, 1, &value);
   }
   Sighting sighting(int64_t id) const {
     Sighting result;
@@ -86,7 +89,7 @@ public:
     if (!row)
       ADD_FAILURE() << id << " has no row";
     else
-      table.readRows({}, onStore(std::vector<Row>{row}).data(), 1, table.sightingOffset(),
+      table.readRows(on, onStore(std::vector<Row>{row}).data(), 1, table.sightingOffset(),
                      sizeof(Sighting) / sizeof(float), reinterpret_cast<float *>(&result));
     return result;
   }
@@ -94,19 +97,19 @@ public:
   std::vector<uint64_t> identities(const std::vector<Row> &rows, int64_t counted = -1) const {
     auto result = onStore(std::vector<uint64_t>(rows.size(), 99));
     auto count = onStore(std::vector<int64_t>{counted});
-    table.identify({}, onStore(rows).data(), static_cast<int64_t>(rows.size()),
+    table.identify(on, onStore(rows).data(), static_cast<int64_t>(rows.size()),
                    counted < 0 ? nullptr : count.data(), result.data());
     return fetched(result);
   }
   /// Of a table with hot rows: the values of rows, both halves, row behind row.
   std::vector<float> halves(const std::vector<Row> &rows) const {
     std::vector<float> result(rows.size() * static_cast<size_t>(dim()));
-    table.readHalves({}, onStore(rows).data(), static_cast<int64_t>(rows.size()), result.data());
+    table.readHalves(on, onStore(rows).data(), static_cast<int64_t>(rows.size()), result.data());
     return result;
   }
   std::vector<float> halves(Row row) const { return halves(std::vector<Row>{row}); }
   void writeHalves(const std::vector<Row> &rows, const std::vector<float> &values) {
-    table.writeHalves({}, onStore(rows).data(), static_cast<int64_t>(rows.size()), values.data());
+    table.writeHalves(on, onStore(rows).data(), static_cast<int64_t>(rows.size()), values.data());
   }
   void writeHalves(Row row, const std::vector<float> &values) {
     writeHalves(std::vector<Row>{row}, values);
@@ -114,19 +117,19 @@ public:
   void settle(const std::vector<Row> &rows, const std::vector<Sighting> &sightings) {
     const auto addresses = onStore(rows);
     const auto count = static_cast<int64_t>(rows.size());
-    table.writeRows({}, addresses.data(), count, table.sightingOffset(),
+    table.writeRows(on, addresses.data(), count, table.sightingOffset(),
                     sizeof(Sighting) / sizeof(float),
                     reinterpret_cast<const float *>(sightings.data()));
-    table.settleHot({}, addresses.data(), count);
+    table.settleHot(on, addresses.data(), count);
   }
-  int64_t hotRows() const { return table.hotRows({}); }
+  int64_t hotRows() const { return table.hotRows(on); }
   int64_t dim() const { return table.configuration().dim; }
-  int64_t size() const { return table.size({}); }
+  int64_t size() const { return table.size(on); }
   int64_t rowStride() const { return table.rowStride(); }
 
 private:
   template <class T> StoreArray<T> onStore(const std::vector<T> &values) const {
-    return {table, values.data(), static_cast<int64_t>(values.size()), {}};
+    return {table, values.data(), static_cast<int64_t>(values.size()), on};
   }
   template <class T> static std::vector<T> fetched(const StoreArray<T> &array) {
     std::vector<T> result(static_cast<size_t>(array.size()));
@@ -138,6 +141,7 @@ private:
   }
 
   TableStore &table;
+  StoreStream on;
 };
 
 } // namespace genrec::rt::test

@@ -86,6 +86,12 @@ TYPED_TEST_P(StoreConformance, InvalidEntriesAreLeftAlone) {
   auto rows = store.insert({1, 2, 3}, {1, 0, 1}, &mark);
   EXPECT_EQ(rows[1], &mark);
   EXPECT_EQ(store.size(), 2);
+  int64_t missing = 0;
+  rows = store.find({1, 3, 7, 8}, &missing, {1, 0, 0, 1}, &mark);
+  EXPECT_EQ(rows[1], &mark) << "though it has a row";
+  EXPECT_EQ(rows[2], &mark);
+  EXPECT_EQ(rows[3], nullptr);
+  EXPECT_EQ(missing, 1);
 }
 
 TYPED_TEST_P(StoreConformance, BatchesOfEverySize) {

@@ -54,9 +54,10 @@ __global__ void __launch_bounds__(kThreads)
 
 /// ranks[row] += the items that score at least what the target does, itself among them.
 __global__ void __launch_bounds__(kThreads, 2)
-    countItems(RankedItems r, Targets targets, const float *targetScores, Word *ranks) {
+    countItems(RankedItems r, Targets targets, unsigned itemBlocks, const float *targetScores,
+               Word *ranks) {
   const int64_t rows = targets.rows->count, items = r.items->count;
-  const int64_t firstRow = static_cast<int64_t>(blockIdx.y) * kProductTile;
+  const int64_t firstRow = static_cast<int64_t>(blockIdx.x / itemBlocks) * kProductTile;
   if (firstRow >= rows)
     return;
   const auto left = [&](int place, int64_t c) {
@@ -70,8 +71,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     const int64_t row = firstRow + ProductTile::row() + i;
     toBeat[i] = row < rows ? targetScores[row] : __builtin_nanf("");
   }
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kProductTile; first < items;
-       first += static_cast<int64_t>(gridDim.x) * kProductTile) {
+  for (int64_t first = static_cast<int64_t>(blockIdx.x % itemBlocks) * kProductTile; first < items;
+       first += static_cast<int64_t>(itemBlocks) * kProductTile) {
     ProductTile tile;
     const auto right = [&](int place, int64_t c) {
       return first + place < items ? r.item[(first + place) * r.ldItem + c] : 0.0f;
@@ -205,11 +206,11 @@ void countByTiles(const RankedItems &r, const Targets &targets, const RankScratc
   // Enough blocks for any device; each takes many tiles of items.
   constexpr int64_t kBlocks = 1024;
   const int64_t rowTiles = blocksFor(targets.capacity, kProductTile);
-  const int64_t itemBlocks = std::clamp<int64_t>(blocksFor(r.itemCapacity, kProductTile), 1,
-                                                 std::max<int64_t>(kBlocks / rowTiles, 1));
-  const dim3 grid(static_cast<unsigned>(itemBlocks), static_cast<unsigned>(rowTiles));
+  const auto itemBlocks = static_cast<unsigned>(std::clamp<int64_t>(
+      blocksFor(r.itemCapacity, kProductTile), 1, std::max<int64_t>(kBlocks / rowTiles, 1)));
+  const dim3 grid(itemBlocks * static_cast<unsigned>(rowTiles)); // y has room for 65,535 only
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kThreads)}), countItems, r, targets,
-                     scratch.targetScores, ranks);
+                     itemBlocks, scratch.targetScores, ranks);
 }
 
 void countByLibrary(const RankedItems &r, const Targets &targets, const RankScratch &scratch,

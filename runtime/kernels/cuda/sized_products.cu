@@ -49,14 +49,20 @@ __device__ bool writeElement(const SizedProduct &p, int64_t rows, int64_t column
   return value != value;
 }
 
-/// A block per tile of columns, rows and chunk. With `partial`, which is [chunk][m][n] by their
-/// bounds, sums go there.
+/// Tiles across the columns.
+__host__ __device__ unsigned tilesAcross(const SizedProduct &p) {
+  return static_cast<unsigned>((p.n.most + kProductTile - 1) / kProductTile);
+}
+
+/// A block per tile, of which x has all (y has room for 65,535: rows may be items of a catalogue),
+/// and chunk. With `partial`, which is [chunk][m][n] by their bounds, sums go there.
 template <bool LeftTransposed, bool RightTransposed>
 __global__ void __launch_bounds__(kThreads)
     multiplyTiles(SizedProduct p, int64_t chunkSteps, float *partial) {
   const int64_t rows = sizeOf(p.m), columns = sizeOf(p.n), steps = sizeOf(p.k);
-  const int64_t firstRow = static_cast<int64_t>(blockIdx.y) * kProductTile,
-                firstColumn = static_cast<int64_t>(blockIdx.x) * kProductTile,
+  const unsigned across = tilesAcross(p);
+  const int64_t firstRow = static_cast<int64_t>(blockIdx.x / across) * kProductTile,
+                firstColumn = static_cast<int64_t>(blockIdx.x % across) * kProductTile,
                 begin = blockIdx.z * chunkSteps, end = min(steps, begin + chunkSteps);
   ProductTile tile;
   if (firstRow < rows && firstColumn < columns) {
@@ -126,9 +132,8 @@ void multiply(const SizedProduct &product, void *scratch, cudaStream_t stream) {
     return;
   const Chunks chunks(product);
   auto *partial = chunks.count > 1 ? static_cast<float *>(scratch) : nullptr;
-  const dim3 grid(static_cast<unsigned>(blocksFor(product.n.most, kProductTile)),
-                  static_cast<unsigned>(blocksFor(product.m.most, kProductTile)),
-                  static_cast<unsigned>(chunks.count));
+  const auto down = static_cast<unsigned>(blocksFor(product.m.most, kProductTile));
+  const dim3 grid(tilesAcross(product) * down, 1, static_cast<unsigned>(chunks.count));
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kThreads)}), kernelOf(product), product,
                      chunks.steps, partial);
   if (partial)

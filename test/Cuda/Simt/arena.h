@@ -22,7 +22,7 @@ struct Allocation {
 // Addresses are never given out twice, so that a freed one is always known as such. Every device
 // has a region, the last one is pinned memory.
 constexpr int kMostDevices = 4;
-constexpr size_t kRegionBytes = size_t(64) << 30;
+constexpr size_t kRegionBytes = size_t(512) << 30;
 constexpr size_t kArenaBytes = kRegionBytes * (kMostDevices + 1);
 constexpr size_t kPageBytes = 4096;
 

@@ -219,6 +219,19 @@ int64_t bytesInUse() {
   return sum;
 }
 
+void placeNext(const void *address) {
+  Lock lock;
+  int device = 0;
+  cudaGetDevice(&device);
+  const size_t offset = arena().offsetOf(address) - static_cast<size_t>(device) * kRegionBytes;
+  if (!arena().holds(address) || arena().regionOf(address) != device ||
+      offset < arena().used[device] || offset % kAlignment != 0) {
+    std::fprintf(stderr, "simt: no allocation can begin at the place that was asked for\n");
+    std::abort();
+  }
+  arena().used[device] = offset;
+}
+
 std::string describeDevice(size_t offset) {
   std::string text = describeAddress(arena().base + offset);
   return text.starts_with("at ") ? text.substr(3) : text;

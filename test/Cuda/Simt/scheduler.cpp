@@ -282,10 +282,11 @@ std::string checkLaunch(const Launch &launch) {
   uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
   if (threads == 0 || threads > kMostThreads)
     return "a block of " + std::to_string(threads) + " threads: 1 to 1024 are allowed";
-  if (blocks == 0 || launch.grid.x > 0x7FFFFFFFu || launch.grid.y > 65535 || launch.grid.z > 65535)
+  const uint32_t most = options().mostBlocksAcross;
+  if (blocks == 0 || launch.grid.x > 0x7FFFFFFFu || launch.grid.y > most || launch.grid.z > most)
     return "a grid of (" + std::to_string(launch.grid.x) + "," + std::to_string(launch.grid.y) +
-           "," + std::to_string(launch.grid.z) +
-           ") blocks: 1 to (2147483647,65535,65535) are allowed";
+           "," + std::to_string(launch.grid.z) + ") blocks: 1 to (2147483647," +
+           std::to_string(most) + "," + std::to_string(most) + ") are allowed";
   if (launch.dynamicBytes > kMostShared)
     return std::to_string(launch.dynamicBytes) + " bytes of dynamic shared memory: at most " +
            std::to_string(kMostShared) + " are allowed";

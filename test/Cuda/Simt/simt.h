@@ -91,6 +91,8 @@ struct Options {
   int devices = defaultDevices();
   /// Of the devices: compute capability, times 10.
   int capability = defaultCapability();
+  /// Blocks that a grid may have in y and in z: fewer show whether they grow with the data.
+  uint32_t mostBlocksAcross = 65535;
   /// Bytes that cudaMalloc has to give, on each device, before it fails.
   int64_t deviceBytes = int64_t(8) << 30;
   /// Switches between threads after which a launch counts as waiting for ever.
@@ -111,6 +113,9 @@ void clearError();
 /// How often memory was allocated on the device, and bytes that are in use.
 int64_t allocationCount();
 int64_t bytesInUse();
+/// The next allocation on the current device begins there, behind all that it has given out: rows
+/// may lie farther apart than a 32-bit number says, without memory between them.
+void placeNext(const void *address);
 /// How many kernels ran.
 int64_t launchCount();
 /// How often the host waited for a stream, an event or a device.

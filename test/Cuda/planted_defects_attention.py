@@ -1,0 +1,120 @@
+# ruff: noqa: E501 -- a defect per line
+"""Defects of attention: its rings of tiles, its list of tiles, its three levels."""
+
+from planting import Defect
+
+FOLDER = "include/genrec_rt/kernels/cuda/attention/"
+FORWARD, BACKWARD = FOLDER + "hopper_forward.h", FOLDER + "hopper_backward.h"
+TILE_LIST, CALLS = FOLDER + "tile_list.h", FOLDER + "attention.h"
+MMA_FORWARD, MMA_BACKWARD = FOLDER + "mma_forward.h", FOLDER + "mma_backward.h"
+PLAIN, BIAS = FOLDER + "plain.h", FOLDER + "bias_gradient.h"
+
+HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
+WIDE_TESTS = "AttentionHopper.StagesAreUsedAgainByWideHeads"
+LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
+MMA_TESTS = "AttentionMma.BiasesAndDropout"
+PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
+
+
+def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
+    return Defect(name, file, HOPPER_TESTS, old, new, nth)
+
+
+LET_GO = "release(&shared.keys[keys.stage].empty);"
+SCORES = f"waitForProducts<1>();\n      keepInRegisters(scores);\n      {LET_GO}"
+OUT = "waitForProducts<0>();\n    keepInRegisters(out);\n    release(&shared.values[values.stageBefore()].empty);"
+COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);"
+PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);"
+
+ATTENTION = [
+    # Rings of tiles, forward.
+    hopper("keys are copied over those that are read", FORWARD, "waitForPhase(&keys.empty, keyRing.parity ^ 1);"),
+    hopper("values are copied over those that are read", FORWARD, "waitForPhase(&values.empty, valueRing.parity ^ 1);"),
+    hopper("queries are copied over those that are read", FORWARD, "waitForPhase(&shared.queries.empty, parity ^ 1);"),
+    hopper("biases are written over those that are read", FORWARD, "waitForPhase(&shared.terms[stage].empty, ring.parity ^ 1);"),
+    hopper("a tile of the list is written over one that is read", FORWARD,
+           "waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);"),
+    hopper("a tile of the list is read before it is there", FORWARD, "waitForPhase(&shared.unit[units.stage].full, units.parity);"),
+    hopper("queries are not waited for", FORWARD, "waitForPhase(&shared.queries.full, state.parity);"),
+    hopper("the first keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=1),
+    hopper("later keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=2),
+    hopper("values are not waited for", FORWARD, "waitForPhase(&shared.values[values.stage].full, values.parity);"),
+    hopper("biases are not waited for", FORWARD, "waitForPhase(&shared.terms[keys.stage].full, keys.parity);"),
+    hopper("keys are let go before their scores are there", FORWARD, SCORES,
+           f"{LET_GO} waitForProducts<1>(); keepInRegisters(scores);"),
+    hopper("scores are read while products run", FORWARD, SCORES, f"keepInRegisters(scores); {LET_GO}"),
+    hopper("values are let go while they are multiplied", FORWARD, "waitForProducts<1>();", nth=1),
+    Defect("the last values are let go while they are multiplied", FORWARD, "AttentionHopper.BlocksTakeSeveralTilesOfWideHeads", OUT,
+           "release(&shared.values[values.stageBefore()].empty); waitForProducts<0>(); keepInRegisters(out);"),
+    hopper("the last products are not awaited", FORWARD, OUT,
+           "keepInRegisters(out); release(&shared.values[values.stageBefore()].empty);"),
+    hopper("keys are never let go", FORWARD, LET_GO, nth=1),
+    hopper("values are never let go", FORWARD, "release(&shared.values[values.stageBefore()].empty, hasLast);"),
+    hopper("values that nobody has read are let go", FORWARD, "release(&shared.values[values.stageBefore()].empty, hasLast);",
+           "release(&shared.values[values.stageBefore()].empty);"),
+    hopper("queries are never let go", FORWARD, "release(&shared.queries.empty);"),
+    hopper("no __syncwarp before a release", FORWARD, "__syncwarp();"),
+    Defect("sums are rescaled while weights are multiplied", FORWARD, "AttentionHopper.SoftmaxOverManyTiles",
+           "waitForProducts<0>();\n        finishOut();", "finishOut();"),
+    hopper("the first scores are not awaited", FORWARD, "waitForProducts<0>();", nth=1),
+    hopper("no fence before products", FORWARD, "startProducts();", nth=2),
+    hopper("a group of products is not closed", FORWARD, "commitProducts();", nth=2),
+    hopper("copies do not see that barriers were initialised", FORWARD, "fenceBarrierInit();"),
+    hopper("threads go on before barriers are initialised", FORWARD, "__syncthreads();"),
+    hopper("too few arrivals are expected", FORWARD, "init(shared.keys[s], 1, kConsumerWarps);", "init(shared.keys[s], 1, kConsumers);"),
+    hopper("half of the bytes are expected", FORWARD, "arriveExpecting(&values.full, Shape::ValueTile::kBytes);",
+           "arriveExpecting(&values.full, Shape::ValueTile::kBytes / 2);"),
+    # Turns of the warpgroups.
+    hopper("nobody has the first turn", FORWARD, "pass();", nth=1),
+    hopper("a warpgroup passes the turn to itself", FORWARD, "namedBarrierArrive(kFirstTurn + 1 - group, 2 * kWarpgroup);",
+           "namedBarrierArrive(kFirstTurn + group, 2 * kWarpgroup);"),
+    hopper("a warpgroup awaits the turn of the other", FORWARD, "namedBarrierSync(kFirstTurn + group, 2 * kWarpgroup);",
+           "namedBarrierSync(kFirstTurn + 1 - group, 2 * kWarpgroup);"),
+    hopper("the turn is passed in the first tile only", FORWARD, "state.turns.pass();", nth=2),
+    # The list of tiles.
+    Defect("a tile is taken twice", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "atomicAdd(list.taken, 1) / 2"),
+    Defect("a tile is taken by nobody", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "atomicAdd(list.taken, 1) * 2"),
+    Defect("tiles are taken without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "(*list.taken)++"),
+    Defect("tiles are counted without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.counts + bin, 1);", "++list.counts[bin];"),
+    Defect("begins of bins are read too early", TILE_LIST, LIST_TESTS, "__syncthreads(); // every", "; // every"),
+    Defect("tiles are placed before they are counted", CALLS, LIST_TESTS, f"{COUNT}\n  {PLACE}", f"{PLACE} {COUNT}"),
+    Defect("the list is read before it is written", CALLS, LIST_TESTS, "makeTileList<C, Over::keys, kRows, kColumns>(args, layout.list, stream);"),
+    # Backward.
+    hopper("tiles are copied over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"),
+    hopper("terms are written over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);", nth=2),
+    hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keysFull, 0);"),
+    hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queriesFull[ring.stage], ring.parity);"),
+    hopper("a stage is let go before it is read, backward", BACKWARD,
+           "consumer.add(ring.stage, column);\n    release(&shared.empty[ring.stage]);",
+           "release(&shared.empty[ring.stage]); consumer.add(ring.stage, column);"),
+    hopper("scores are not awaited, backward", BACKWARD, "waitForProducts<kAwaitsBoth ? 0 : 1>();"),
+    hopper("dOut . v is not awaited", BACKWARD, "waitForProducts<Shape::kValues ? 1 : 0>();"),
+    hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<1>();"),
+    hopper("the last products are not awaited, backward", BACKWARD, "waitForProducts<0>();\n    keepInRegisters(dV);\n    keepInRegisters(dK);"),
+    hopper("gradients are multiplied before all are written", BACKWARD, "syncConsumers(kGradientsWritten);"),
+    hopper("gradients of all tiles have one buffer", BACKWARD, "buffer ^= 1;"),
+    hopper("gradients are written without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=2),
+    hopper("dQ is staged without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=1),
+    hopper("dQ is staged while the last part leaves", BACKWARD, "waitForBulkReads(); // the last", "; // the last"),
+    hopper("dQ is staged while lane 0 waits for the last part", BACKWARD, "__syncwarp();", nth=1),
+    hopper("dQ is sent before all lanes have staged it", BACKWARD, "__syncwarp();", nth=2),
+    Defect("a stage is let go while dQ is sent from it", BACKWARD, WIDE_TESTS, "waitForBulkReads(); // before", "; // before"),
+    hopper("the end does not wait for reductions", BACKWARD, "waitForBulk();"),
+    hopper("reductions are not committed", BACKWARD, "commitBulk();"),
+    hopper("a warp's histogram is cleared without __syncwarp", BIAS, "__syncwarp();", nth=1),
+    hopper("lanes add to a histogram without __syncwarp", BIAS, "__syncwarp();", nth=2),
+    # mma.sync.
+    Defect("values are copied over those that are read, mma", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
+    Defect("cp.async is never awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=1),
+    Defect("values are not awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=2),
+    Defect("no barrier before keys are read", MMA_FORWARD, MMA_TESTS, "__syncthreads();", nth=2),
+    Defect("keys are copied over those that are read, mma", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nor", "; // nor"),
+    Defect("no barrier before values are read", MMA_FORWARD, MMA_TESTS, "__syncthreads();", nth=4),
+    Defect("a tile is copied over the last, backward", MMA_BACKWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
+    Defect("cp.async is never awaited, backward", MMA_BACKWARD, MMA_TESTS, "waitForCopies<0>();"),
+    Defect("no barrier before dQ", MMA_BACKWARD, MMA_TESTS, "__syncthreads();", nth=3),
+    # Plain kernels.
+    Defect("keys are loaded over those that are read", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=1),
+    Defect("keys are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=2),
+    Defect("weights are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=3),
+]  # fmt: skip

@@ -1,0 +1,57 @@
+"""A defect, and the text of a file with defects in it, of which one is chosen when a program starts."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Defect:
+    """In `file` (of runtime/ or test/) the `nth` place that reads `old` reads `new`; statements end with ; or }."""
+
+    name: str
+    file: str
+    tests: str  # those that show it, as --gtest_filter has them
+    old: str
+    new: str = ""
+    nth: int = 1
+
+
+def nth_index(text: str, old: str, nth: int) -> int:
+    at = -1
+    for _ in range(nth):
+        at = text.find(old, at + 1)
+        if at < 0:
+            raise ValueError(f"'{old}' occurs fewer than {nth} times")
+    return at
+
+
+def chosen(body: str, alternatives: list[tuple[int, str]]) -> str:
+    """`body`, or another text where the defect of that number is chosen."""
+    if not body.rstrip().endswith((";", "}")) and "\n" not in body:
+        for number, new in alternatives:
+            body = f"(::simt::defect == {number} ? {new} : {body})"
+        return body
+    tail = ""
+    if body.endswith("\n  return"):
+        tail = "\n  return"
+        body, alternatives = body.removesuffix(tail), [(n, new.removesuffix(tail)) for n, new in alternatives]
+    text = "".join(f"if (::simt::defect == {number}) {{ {new} }} else " for number, new in alternatives)
+    text += f"{{ {body} }}"
+    return text + tail if tail else f"{{ {text} }}"
+
+
+def planted(original: str, defects: list[tuple[int, Defect]]) -> str:
+    """A file's text with the defects of these numbers."""
+    places: dict[tuple[int, str], list[tuple[int, str]]] = {}
+    for number, d in defects:
+        place = (nth_index(original, d.old, d.nth), d.old)
+        places.setdefault(place, []).append((number, d.new.split(" // ")[0]))
+    text, end = original, len(original)
+    for (at, old), alternatives in sorted(places.items(), reverse=True):
+        if at + len(old) > end:
+            raise ValueError(f"'{old}' overlaps another defect")
+        body, comment = old, ""
+        if "// " in old and "\n" not in old:  # a comment tells places apart
+            body, comment = old.split(" // ")[0], " // " + old.split(" // ")[1]
+        text = text[:at] + chosen(body, alternatives) + comment + text[at + len(old) :]
+        end = at
+    return text
