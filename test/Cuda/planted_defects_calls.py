@@ -64,5 +64,4 @@ CALLS = [
     Defect("an owner's cache keeps the values that it had", CACHED, HOST_ROWS, MOVED,
            "if (leaving[i]) copyRow(cached.row(slot), cached.hostRows[slot], cached.words);"),
     Defect("a row leaves an owner's cache to where another belongs", CACHED, HOST_ROWS, "cached.hostRows[slot] = batchRows[i];"),
-    Defect("a row stays new in an owner's cache", CACHED, HOST_ROWS, "storeRelaxed(table.rows + slot, 0u);"),
 ]  # fmt: skip
