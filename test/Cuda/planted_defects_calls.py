@@ -12,7 +12,7 @@ CACHED = STORES + "cached_store.cu"
 HOST_ROWS = "Seeds/DeviceRanks.OwnersBringRowsOfTheHostsMemory/0"
 
 MOVED = (
-    "if (leaving[i])\n      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);\n"
+    "if (placement.leaving[i])\n      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);\n"
     "    copyRow(batchRows[i], cached.row(slot),\n            cached.words);"
 )
 
@@ -47,7 +47,7 @@ CALLS = [
            "if (writeElement(p, rows, columns, row, column, sum) && p.nanNote)\n      noteRow(p.nanNote, nullptr, 0);",
            "writeElement(p, rows, columns, row, column, sum);"),
     Defect("invalid entries are found in the cache", CACHED, "CudaCached/StoreConformance/0.InvalidEntries*",
-           "if (valid && !valid[i])\n      continue;"),
+           "i < count && (!valid || valid[i])", "i < count"),
     # Places of elements.
     narrow("rows are gathered", KERNELS + "rows.cu", "GatherScatterPool", "matrix + i * ld", "matrix + static_cast<int>(i * ld)"),
     narrow("rows are read to scatter them", KERNELS + "rows.cu", "GatherScatterPool", "matrix + (first + r * groups) * ld",
@@ -62,7 +62,6 @@ CALLS = [
     # Rows of host memory on ranks.
     Defect("a row that leaves an owner's cache is lost", CACHED, HOST_ROWS, MOVED, "copyRow(batchRows[i], cached.row(slot), cached.words);"),
     Defect("an owner's cache keeps the values that it had", CACHED, HOST_ROWS, MOVED,
-           "if (leaving[i]) copyRow(cached.row(slot), cached.hostRows[slot], cached.words);"),
+           "if (placement.leaving[i]) copyRow(cached.row(slot), cached.hostRows[slot], cached.words);"),
     Defect("a row leaves an owner's cache to where another belongs", CACHED, HOST_ROWS, "cached.hostRows[slot] = batchRows[i];"),
-    Defect("a row stays new in an owner's cache", CACHED, HOST_ROWS, "storeRelaxed(table.rows + slot, 0u);"),
 ]  # fmt: skip
