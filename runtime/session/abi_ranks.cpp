@@ -137,8 +137,8 @@ void genrec_rt_exact_sums(genrec_step *step, int32_t count, const genrec_domain 
     return guarded(slot, [&] {
       auto size = static_cast<size_t>(count);
       if (slot.rankStep)
-        return slot.rankStep->onDevice()->sumExactly({owned, size}, of_parameters, {values, size},
-                                                     {sums, size});
+        return slot.rankStep->onDevice()->sumExactly(slot, {owned, size}, of_parameters,
+                                                     {values, size}, {sums, size});
       for (int32_t i = 0; i < count; ++i)
         slot.onDevice->sumExactly(owned[i], values[i], sums[i]);
     });

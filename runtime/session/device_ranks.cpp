@@ -212,10 +212,9 @@ const float *DeviceRanks::ownedRows(ptrdiff_t domain) const {
   return table < 0 ? nullptr : updates.isOwned(tables.storeOf[table]);
 }
 
-void DeviceRanks::sumExactly(std::span<const genrec_domain *const> owned,
+void DeviceRanks::sumExactly(const StepSlot &slot, std::span<const genrec_domain *const> owned,
                              const int32_t *ofParameters, std::span<const float *const> values,
                              std::span<float *const> totals) {
-  const DeviceStep &step = *slots.front()->onDevice;
   std::vector<DevicePortionSums::ExactValues> exact;
   for (size_t i = 0; i < owned.size(); ++i) {
     DevicePortionSums::ExactValues &of = exact.emplace_back();
@@ -224,7 +223,7 @@ void DeviceRanks::sumExactly(std::span<const genrec_domain *const> owned,
     of.sum = totals[i];
     // Unless ranks share their updates, parameters are on every rank.
     of.travels = !ofParameters[i] || shards.areShared();
-    of.counts = ownedRows(step.indexOf(owned[i]));
+    of.counts = ownedRows(slot.onDevice->indexOf(owned[i]));
   }
   comm.setPurpose({"the norm", slots.front()->step});
   sums->sumExactly(exact);

@@ -69,8 +69,9 @@ public:
   int64_t countCollected(int32_t table) const;
   const genrec_collected_rows &collected(int32_t table) const;
   void describeCollected(int32_t table, genrec_domain *owned);
-  void sumExactly(std::span<const genrec_domain *const> owned, const int32_t *ofParameters,
-                  std::span<const float *const> values, std::span<float *const> totals);
+  void sumExactly(const StepSlot &slot, std::span<const genrec_domain *const> owned,
+                  const int32_t *ofParameters, std::span<const float *const> values,
+                  std::span<float *const> totals);
 
   /// After the update: rows of parameters that other ranks have updated. Collective where ranks
   /// share that.

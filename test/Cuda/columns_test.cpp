@@ -129,6 +129,11 @@ TEST(Columns, TwoThousandColumnsInOneLaunch) {
   }
 }
 
+__global__ void takeRemainders(int64_t *values, int64_t count, int64_t divisor) {
+  for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+    values[i] = kernels::remainderBy(values[i], divisor);
+}
+
 TEST(Columns, RemaindersByTheReciprocal) {
   std::mt19937_64 random(11);
   std::vector<int64_t> divisors = {1, 2, 3, 7, 1000, INT64_MAX, INT64_MAX - 1, int64_t(1) << 62};
@@ -142,8 +147,12 @@ TEST(Columns, RemaindersByTheReciprocal) {
       values.insert(values.end(),
                     {any, -any, any / divisor * divisor, any / divisor * divisor - 1});
     }
-    for (int64_t value : values)
-      ASSERT_EQ(kernels::remainderBy(value, divisor), value % divisor) << value << " % " << divisor;
+    Copy<int64_t> onDevice(values);
+    GENREC_CUDA_LAUNCH(testStream(), (LaunchShape{dim3(1), dim3(kWarp)}), takeRemainders,
+                       onDevice.data(), static_cast<int64_t>(values.size()), divisor);
+    const Values remainders = onDevice.fetch();
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(remainders[i], values[i] % divisor) << values[i] << " % " << divisor;
   }
 }
 

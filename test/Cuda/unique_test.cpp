@@ -233,7 +233,7 @@ TEST(StableOrder, SegmentsBeginWhereKeysDo) {
   Copy<uint32_t> keys(found.inverse), output(Numbers(900)),
       total(Numbers{static_cast<uint32_t>(found.ids.size())});
   Copy<int64_t> offsets(Ids(found.ids.size() + 1));
-  order.run(keys.data(), 900, static_cast<int64_t>(found.ids.size()), output.data(), nullptr);
+  order.run(keys.data(), 900, static_cast<int64_t>(found.ids.size()), output.data(), testStream());
   findSegments(keys.data(), output.data(), 900, total.data(), offsets.data(), testStream());
   const Ids begins = offsets.fetch();
   EXPECT_EQ(begins[0], 0);

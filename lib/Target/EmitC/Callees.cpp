@@ -124,7 +124,7 @@ static constexpr Callee callees[] = {
     {"kernels::bucketAmong", BOTH("rowbody")},
     {"kernels::chunkSums", BOTH("rowbody")},
     {"kernels::drawRows", BOTH("rowbody")},
-    {"kernels::remainderBy", BOTH("rowbody")},
+    {"kernels::remainderBy", CPU("rowbody"), CUDA("remainder")},
     {"kernels::rowAt", BOTH("rowbody")},
     {"kernels::rowMax", BOTH("rowbody")},
     {"kernels::rowMin", BOTH("rowbody")},
