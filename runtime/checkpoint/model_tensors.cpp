@@ -1,7 +1,10 @@
 //===- model_tensors.cpp - A session's state as named tensors -------------===//
 
 #include "model_tensors.h"
-#include "../core/text.h"
+
+#include "expected_tensors.h"
+#include "tensor_names.h"
+
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/owner.h"
 #include "genrec_rt/safetensors.h"
@@ -9,47 +12,10 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <set>
 
 namespace genrec::rt {
 
 namespace {
-
-std::string stateName(const std::string &name, int32_t state) {
-  return name + ".state" + std::to_string(state);
-}
-
-std::vector<int64_t> shapeOf(const genrec_parameter_desc &parameter) {
-  return {parameter.shape, parameter.shape + parameter.rank};
-}
-
-/// The shape of a table's state, -1 for the number of rows.
-std::vector<int64_t> stateShape(const genrec_table_desc &table) {
-  if (table.optimizer.row_states)
-    return {-1};
-  return {-1, table.dim};
-}
-
-bool hasRules(const genrec_table_desc &table) {
-  return table.bounded > 0 || table.ttl > 0 || table.ttl_seconds > 0 || table.admit_after > 0 ||
-         table.hot_after > 0;
-}
-
-/// Numbers kept for the rules about rows, one per row of a store.
-struct SightingTensor {
-  const char *name;
-  RowColumn::Kind kind;
-  int64_t Sighting::*field;
-};
-constexpr SightingTensor kSightings[] = {
-    {".last_step", RowColumn::Kind::lastStep, &Sighting::lastStep},
-    {".steps", RowColumn::Kind::steps, &Sighting::steps}};
-
-/// The ids that a store waits to admit, as a table of its own: "<table>.waiting".
-std::string waitingName(const std::string &name) { return name + ".waiting"; }
-
-/// What left a table since the save before, by its name or that of its waiting ids.
-std::string removedName(const std::string &name) { return name + ".removed.ids"; }
 
 /// Lists the tensors of one table after another.
 class TableTensors {
@@ -143,110 +109,6 @@ SharedTensor stateOf(const std::string &name, ParameterView view, int32_t number
               at += bytes;
             }
           }};
-}
-
-/// What a file must or may hold for a model.
-struct Expected {
-  std::vector<int64_t> shape; ///< -1: any size
-  bool required;
-};
-
-std::map<std::string, Expected> expectedTensors(const genrec_model_desc &model, States use,
-                                                bool isIncremental) {
-  bool states = use == States::required;
-  std::map<std::string, Expected> expected;
-  for (int32_t i = 0; i < model.parameter_count; ++i) {
-    const genrec_parameter_desc &parameter = model.parameters[i];
-    expected[parameter.name] = {shapeOf(parameter), true};
-    for (int32_t s = 0; s < parameter.optimizer.states; ++s)
-      expected[stateName(parameter.name, s)] = {shapeOf(parameter), states};
-  }
-  for (int32_t i = 0; i < model.table_count; ++i) {
-    const genrec_table_desc &table = model.tables[i];
-    std::string name = table.name;
-    expected[name + ".ids"] = {{-1}, true};
-    expected[name + ".values"] = {{-1, table.dim}, true};
-    for (int32_t s = 0; s < table.optimizer.states; ++s)
-      expected[stateName(name, s)] = {stateShape(table), states};
-    for (const SightingTensor &tensor : kSightings) {
-      if (hasRules(table))
-        expected[name + tensor.name] = {{-1}, states};
-      if (table.admit_after > 1)
-        expected[waitingName(name) + tensor.name] = {{-1}, states};
-    }
-    if (table.admit_after > 1)
-      expected[waitingName(name) + ".ids"] = {{-1}, states};
-    if (isIncremental)
-      expected[removedName(name)] = {{-1}, true};
-    if (isIncremental && table.admit_after > 1)
-      expected[removedName(waitingName(name))] = {{-1}, true};
-  }
-  return expected;
-}
-
-bool shapeFits(const std::vector<int64_t> &shape, const std::vector<int64_t> &wanted) {
-  if (shape.size() != wanted.size())
-    return false;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (wanted[i] >= 0 && shape[i] != wanted[i])
-      return false;
-  return true;
-}
-
-/// "[n, 4]" where -1 stands for any size.
-std::string describeWanted(const std::vector<int64_t> &shape) {
-  std::string text = describeShape(shape);
-  for (size_t at; (at = text.find("-1")) != std::string::npos;)
-    text.replace(at, 2, "n");
-  return text;
-}
-
-/// Whether a tensor is an optimizer's state of a parameter or table of the model: "<name>.state0".
-bool isState(const std::string &tensor, const genrec_model_desc &model) {
-  size_t at = tensor.rfind(".state");
-  if (at == std::string::npos)
-    return false;
-  std::string owner = tensor.substr(0, at);
-  for (int32_t i = 0; i < model.parameter_count; ++i)
-    if (owner == model.parameters[i].name)
-      return true;
-  for (int32_t i = 0; i < model.table_count; ++i)
-    if (owner == model.tables[i].name)
-      return true;
-  return false;
-}
-
-/// All differences at once, so that one run tells everything.
-void checkTensors(const SafetensorsReader &file, const genrec_model_desc &model, States states,
-                  bool isIncremental) {
-  std::map<std::string, Expected> expected = expectedTensors(model, states, isIncremental);
-  std::vector<std::string> missing, unknown, differing;
-  for (const auto &[name, wanted] : expected) {
-    if (!file.has(name)) {
-      if (wanted.required)
-        missing.push_back(name + " " + describeWanted(wanted.shape));
-      continue;
-    }
-    const auto &tensor = file.tensor(name);
-    if (states == States::ignored && isState(name, model))
-      continue;
-    if (!shapeFits(tensor.shape, wanted.shape))
-      differing.push_back(name + " (" + describeShape(tensor.shape) + " in the file, " +
-                          describeWanted(wanted.shape) + " in the model)");
-  }
-  for (const auto &[name, tensor] : file.tensors())
-    if (!expected.count(name) && !(states == States::ignored && isState(name, model)))
-      unknown.push_back(name + " " + describeShape(tensor.shape));
-  if (missing.empty() && unknown.empty() && differing.empty())
-    return;
-  std::string text = file.path() + ": does not fit model '" + model.name + "'";
-  if (!missing.empty())
-    text += "; only in the model: " + listNames(missing);
-  if (!unknown.empty())
-    text += "; only in the file: " + listNames(unknown);
-  if (!differing.empty())
-    text += "; of another shape: " + listNames(differing);
-  throw Error(text, "use the file of the same model, or rename its tensors");
 }
 
 void readParameter(const SafetensorsReader &file, const genrec_parameter_desc &desc,

@@ -30,6 +30,7 @@ DEVICE = "embedding/cuda/device.cu"  # what a session's steps are queued by
 DISTINCT, LOOKUPS, TOUCHED = KERNELS + "distinct.cu", "embedding/cuda/distinct_lookups.cu", "embedding/cuda/distinct_rows.cu"
 DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
 EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_kernels.cu", "ranks/cuda/portion_sums.cu"
+EXCHANGED_SUMS = "ranks/cuda/exchanged_sums.cu"
 SESSION = "session/device_"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
 LOOK_BACK, MARKED, SCATTERED = KERNELS + "look_back.h", KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
@@ -278,7 +279,7 @@ DEFECTS = [
     Defect("values of bf16 are as wide as floats", EXCHANGE, EXCHANGE_TESTS, "rowFloats.push_back(store.valueFloats());",
            "rowFloats.push_back(store.dim);"),
     Defect("values of bf16 are rounded", EXCHANGE, EXCHANGE_TESTS, "(isBf16 ? layout.others : layout.values)", "layout.values"),
-    Defect("all nodes are received in one place", EXCHANGE, EXCHANGE_TESTS, "received[number].ensure(roomFor(floats), queue)",
+    Defect("all nodes are received in one place", EXCHANGED_SUMS, EXCHANGE_TESTS, "received[number].ensure(roomFor(floats), queue)",
            "received[0].ensure(roomFor(floats), queue)"),
     Defect("flags are merged before sums", EXCHANGED, EXCHANGE_TESTS,
            "GENREC_CUDA_LAUNCH(stream, shapeOfRows(cells.rows, shift), mergeKernel, cells, left, right,\n                     shift);\n"
@@ -354,14 +355,14 @@ DEFECTS = [
           "to.push_back(firstWanted(store, ranks - 1 - asker));"),
     ranks("a message is written over another one before that is sent", EXCHANGE, "message += servedValues[other].floats();"),
     ranks("addresses of a portion are written over those of another", EXCHANGE, "first += request.count;"),
-    ranks("a node has sums of the step before", EXCHANGE,
+    ranks("a node has sums of the step before", EXCHANGED_SUMS,
           "GENREC_CUDA_CHECK(cudaMemsetAsync(node, 0, static_cast<size_t>(floats) * 4, queue));"),
-    ranks("the sums of a portion are left out", EXCHANGE, "mergeSums(cells, left.sums, nodes.back().sums, queue);"),
-    ranks("the memory of a node is given back twice", EXCHANGE, "freeNodes.push_back(nodes.back().sums);",
+    ranks("the sums of a portion are left out", EXCHANGED_SUMS, "mergeSums(cells, left.sums, nodes.back().sums, queue);"),
+    ranks("the memory of a node is given back twice", EXCHANGED_SUMS, "freeNodes.push_back(nodes.back().sums);",
           "freeNodes.push_back(nodes.back().sums); freeNodes.push_back(nodes.back().sums);"),
-    ranks("sums of the step before are added once more", EXCHANGE, "leafMessages.assign(askers, {});",
+    ranks("sums of the step before are added once more", EXCHANGED_SUMS, "leafMessages.assign(askers, {});",
           "leafMessages.resize(askers);"),
-    ranks("sums travel without the flags of their rows", EXCHANGE, "send[other] = askedSums[section].part(nodes[number].sums + sumBegins[section]);",
+    ranks("sums travel without the flags of their rows", EXCHANGED_SUMS, "send[other] = askedSums[section].part(nodes[number].sums + sumBegins[section]);",
           "send[other] = askedSums[section].part(nodes[number].sums + sumBegins[section]), send[other].others = 0;"),
     ranks("a row is not marked that the right portion alone touches", EXCHANGED,
           "reinterpret_cast<uint8_t *>(left)[flag] = 1;"),
@@ -377,8 +378,8 @@ DEFECTS = [
              "to.push_back(firstWanted(store, asker < ranks ? asker : 3 * ranks - 1 - asker));"),
     replicas("values of replicas are left out",
              "gatherValues(ranks + rank, askedValues[ranks], values.data() + valueBegins[ranks]);"),
-    replicas("sums of replicas stay where they are", "exchangeNode(number, true, to);"),
-    replicas("sums of replicas come to where others do", "to = exchangeNode(number, false, to);", "exchangeNode(number, false, to);"),
+    replicas("sums of replicas stay where they are", "exchangeNode(number, true, to);", file=EXCHANGED_SUMS),
+    replicas("sums of replicas come to where others do", "to = exchangeNode(number, false, to);", "exchangeNode(number, false, to);", file=EXCHANGED_SUMS),
     replicas("a rank counts what others have of replicas", "continue; // replicas", "; // replicas"),
     replicas("what the device finds is left out", "traffic.found += *foundOnHost;"),
     replicas("what other ranks find of replicas is counted", "asker < cells.ranks || asker == cells.ranks + rank", "true", file=EXCHANGED),

@@ -62,6 +62,12 @@ private:
     float *sums = nullptr;
   };
 
+  /// Messages and their parts begin where a cache line may: floats, rounded up.
+  static int64_t aligned(int64_t floats) {
+    constexpr int64_t kAlign = 16;
+    return (floats + kAlign - 1) / kAlign * kAlign;
+  }
+
   int64_t storeCount() const { return static_cast<int64_t>(stores.size()); }
   /// Of the section of a rank, or of that behind all: of replicas.
   int64_t cell(int32_t section, int64_t store) const { return section * storeCount() + store; }
