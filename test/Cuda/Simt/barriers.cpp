@@ -62,39 +62,76 @@ uint64_t combine(WarpOp op, uint64_t a, uint64_t b) {
   }
 }
 
-/// What `lane` gets; `lanes` are the threads of the warp.
-uint64_t resultOf(WarpOp op, uint32_t mask, Thread *lanes, int lane) {
-  auto each = [&](auto body) {
-    for (uint32_t rest = mask; rest; rest &= rest - 1)
-      body(std::countr_zero(rest));
-  };
+template <class Body> void forLanes(uint32_t mask, Body body) {
+  for (uint32_t rest = mask; rest; rest &= rest - 1)
+    body(std::countr_zero(rest));
+}
+
+uint64_t shuffled(uint32_t mask, const Thread *lanes, int lane) {
+  if (!(mask >> lanes[lane].source & 1))
+    fail("shuffle in " + whoIs(*machine.block, lanes[lane]) + " at " +
+         placeText(lanes[lane].place) + " reads lane " + std::to_string(lanes[lane].source) +
+         ", which the mask does not name");
+  return lanes[lanes[lane].source].value;
+}
+
+/// What all lanes get of an operation that gives the same to each.
+uint64_t commonResult(WarpOp op, uint32_t mask, const Thread *lanes) {
+  const int first = std::countr_zero(mask);
   uint64_t result = 0;
   switch (op) {
   case WarpOp::sync:
   case WarpOp::meet:
     return 0;
-  case WarpOp::shuffle:
-    if (!(mask >> lanes[lane].source & 1))
-      fail("shuffle in " + whoIs(*machine.block, lanes[lane]) + " at " +
-           placeText(lanes[lane].place) + " reads lane " + std::to_string(lanes[lane].source) +
-           ", which the mask does not name");
-    return lanes[lanes[lane].source].value;
   case WarpOp::ballot:
-    each([&](int other) { result |= uint64_t(lanes[other].value != 0) << other; });
-    return result;
-  case WarpOp::matchAny:
-    each([&](int other) { result |= uint64_t(lanes[other].value == lanes[lane].value) << other; });
+    forLanes(mask, [&](int lane) { result |= uint64_t(lanes[lane].value != 0) << lane; });
     return result;
   case WarpOp::matchAll:
     result = mask;
-    each([&](int other) { result = lanes[other].value == lanes[lane].value ? result : 0; });
+    forLanes(mask,
+             [&](int lane) { result = lanes[lane].value == lanes[first].value ? result : 0; });
     return result;
   default:
-    result = lanes[std::countr_zero(mask)].value;
-    for (uint32_t rest = mask & (mask - 1); rest; rest &= rest - 1)
-      result = combine(op, result, lanes[std::countr_zero(rest)].value);
+    result = lanes[first].value;
+    forLanes(mask & (mask - 1), [&](int lane) { result = combine(op, result, lanes[lane].value); });
     return result;
   }
+}
+
+/// What every lane of the mask gets; `lanes` are the threads of the warp.
+void setResults(WarpOp op, uint32_t mask, Thread *lanes) {
+  if (op == WarpOp::shuffle) {
+    forLanes(mask, [&](int lane) { lanes[lane].result = shuffled(mask, lanes, lane); });
+  } else if (op == WarpOp::matchAny) {
+    for (uint32_t left = mask; left;) {
+      const uint64_t value = lanes[std::countr_zero(left)].value;
+      uint32_t equal = 0;
+      forLanes(left, [&](int lane) { equal |= uint32_t(lanes[lane].value == value) << lane; });
+      forLanes(equal, [&](int lane) { lanes[lane].result = equal; });
+      left &= ~equal;
+    }
+  } else {
+    const uint64_t result = commonResult(op, mask, lanes);
+    forLanes(mask, [&](int lane) { lanes[lane].result = result; });
+  }
+}
+
+/// Fails where another lane of the mask cannot come, or is in another operation.
+void checkOthers(WarpOp op, uint32_t others, uint32_t mask, const Thread *lanes, int count,
+                 const Place &place) {
+  const Block &block = *machine.block;
+  forLanes(others, [&](int other) {
+    if (other >= count || lanes[other].state == State::done)
+      fail("warp intrinsic at " + placeText(place) + " in " + whoIs(block, current()) +
+           " names lane " + std::to_string(other) + ", which " +
+           (other >= count ? "does not exist" : "has ended"));
+    if (lanes[other].state == State::atWarpOp &&
+        (lanes[other].op != op || lanes[other].mask != mask))
+      fail("warp intrinsic at " + placeText(place) + " in " + whoIs(block, current()) +
+           " names lane " + std::to_string(other) +
+           ", which executes another one, or with another mask, at " +
+           placeText(lanes[other].place));
+  });
 }
 
 } // namespace
@@ -146,7 +183,7 @@ uint64_t warpExchange(WarpOp op, uint32_t mask, uint64_t value, int source, cons
   Inside inside;
   Block &block = *machine.block;
   Thread &self = current();
-  int warp = warpOf(self), lane = laneOf(self);
+  const int number = warpOf(self), lane = laneOf(self);
   if (!(mask >> lane & 1))
     fail("warp intrinsic at " + placeText(place) + ": " + whoIs(block, self) +
          " calls it with a mask that does not name its own lane");
@@ -155,37 +192,28 @@ uint64_t warpExchange(WarpOp op, uint32_t mask, uint64_t value, int source, cons
   self.value = value;
   self.source = source;
   self.place = place;
-  Thread *lanes = block.threads.data() + warp * kWarp;
-  int count = std::min(kWarp, machine.threadsPerBlock - warp * kWarp);
-  bool complete = true;
-  for (uint32_t rest = mask & ~(1u << lane); rest; rest &= rest - 1) {
-    int other = std::countr_zero(rest);
-    if (other >= count || lanes[other].state == State::done)
-      fail("warp intrinsic at " + placeText(place) + " in " + whoIs(block, self) + " names lane " +
-           std::to_string(other) + ", which " + (other >= count ? "does not exist" : "has ended"));
-    if (lanes[other].state != State::atWarpOp) {
-      complete = false;
-      continue;
-    }
-    if (lanes[other].op != op || lanes[other].mask != mask)
-      fail("warp intrinsic at " + placeText(place) + " in " + whoIs(block, self) + " names lane " +
-           std::to_string(other) + ", which executes another one, or with another mask, at " +
-           placeText(lanes[other].place));
-  }
-  if (!complete) {
+  Warp &warp = block.warps[number];
+  Thread *lanes = block.threads.data() + number * kWarp;
+  const int count = std::min(kWarp, machine.threadsPerBlock - number * kWarp);
+  const uint32_t bit = 1u << lane, others = mask & ~bit, absent = ~(~0u >> (kWarp - count));
+  const bool isSame = warp.op == op && warp.mask == mask;
+  if (others & (warp.ended | absent | (warp.waiting & ~(isSame ? warp.same : 0))))
+    checkOthers(op, others, mask, lanes, count, place);
+  if (others & ~warp.waiting) {
+    warp.waiting |= bit;
+    warp.same = (isSame ? warp.same : 0) | bit;
+    warp.op = op;
+    warp.mask = mask;
     waitAs(State::atWarpOp, place);
     return self.result;
   }
-  for (uint32_t rest = mask; rest; rest &= rest - 1) {
-    int other = std::countr_zero(rest);
-    lanes[other].result = resultOf(op, mask, lanes, other);
-    if (other != lane)
-      makeReady(block, lanes[other]);
-  }
+  warp.waiting &= ~mask;
+  warp.same &= ~mask;
+  setResults(op, mask, lanes);
+  forLanes(others, [&](int other) { makeReady(block, lanes[other]); });
   if (op == WarpOp::sync) { // the others order no accesses
     std::vector<Thread *> group;
-    for (uint32_t rest = mask; rest; rest &= rest - 1)
-      group.push_back(&lanes[std::countr_zero(rest)]);
+    forLanes(mask, [&](int other) { group.push_back(&lanes[other]); });
     meet(block, group);
   }
   return self.result;

@@ -21,38 +21,31 @@ void __tsan_ignore_thread_end() {}
 void __tsan_vptr_update(void **, void *) {}
 void __tsan_vptr_read(void **) {}
 
-#define SIMT_HERE                                                                                  \
-  if (simt::onDevice && !simt::insideEngine)                                                       \
-  simt::machine.accessedFrom = __builtin_return_address(0)
+// Most accesses are of a thread's own stack, which nothing is wrong with.
+#define SIMT_ACCESS(at, bytes, isWrite, isAligned)                                                 \
+  do {                                                                                             \
+    if (simt::insideEngine)                                                                        \
+      break;                                                                                       \
+    if (simt::onDevice)                                                                            \
+      simt::machine.accessedFrom = __builtin_return_address(0);                                    \
+    if (simt::isOwnStack(at))                                                                      \
+      break;                                                                                       \
+    if (isAligned)                                                                                 \
+      simt::checkAlignment(at, bytes);                                                             \
+    simt::checkAccess(at, bytes, isWrite);                                                         \
+  } while (false)
 #define SIMT_ACCESSES(bytes)                                                                       \
-  void __tsan_unaligned_read##bytes(void *at) {                                                    \
-    SIMT_HERE;                                                                                     \
-    simt::checkAccess(at, bytes, false);                                                           \
-  }                                                                                                \
-  void __tsan_unaligned_write##bytes(void *at) {                                                   \
-    SIMT_HERE;                                                                                     \
-    simt::checkAccess(at, bytes, true);                                                            \
-  }                                                                                                \
+  void __tsan_unaligned_read##bytes(void *at) { SIMT_ACCESS(at, bytes, false, false); }            \
+  void __tsan_unaligned_write##bytes(void *at) { SIMT_ACCESS(at, bytes, true, false); }            \
   void __tsan_unaligned_read_write##bytes(void *at) {                                              \
-    SIMT_HERE;                                                                                     \
-    simt::checkAccess(at, bytes, false);                                                           \
-    simt::checkAccess(at, bytes, true);                                                            \
+    SIMT_ACCESS(at, bytes, false, false);                                                          \
+    SIMT_ACCESS(at, bytes, true, false);                                                           \
   }                                                                                                \
-  void __tsan_read##bytes(void *at) {                                                              \
-    SIMT_HERE;                                                                                     \
-    simt::checkAlignment(at, bytes);                                                               \
-    simt::checkAccess(at, bytes, false);                                                           \
-  }                                                                                                \
-  void __tsan_write##bytes(void *at) {                                                             \
-    SIMT_HERE;                                                                                     \
-    simt::checkAlignment(at, bytes);                                                               \
-    simt::checkAccess(at, bytes, true);                                                            \
-  }                                                                                                \
+  void __tsan_read##bytes(void *at) { SIMT_ACCESS(at, bytes, false, true); }                       \
+  void __tsan_write##bytes(void *at) { SIMT_ACCESS(at, bytes, true, true); }                       \
   void __tsan_read_write##bytes(void *at) {                                                        \
-    SIMT_HERE;                                                                                     \
-    simt::checkAlignment(at, bytes);                                                               \
-    simt::checkAccess(at, bytes, false);                                                           \
-    simt::checkAccess(at, bytes, true);                                                            \
+    SIMT_ACCESS(at, bytes, false, true);                                                           \
+    SIMT_ACCESS(at, bytes, true, true);                                                            \
   }
 SIMT_ACCESSES(1)
 SIMT_ACCESSES(2)
@@ -60,35 +53,26 @@ SIMT_ACCESSES(4)
 SIMT_ACCESSES(8)
 SIMT_ACCESSES(16)
 
-void __tsan_read_range(void *at, uintptr_t bytes) {
-  SIMT_HERE;
-  simt::checkAccess(at, bytes, false);
-}
-void __tsan_write_range(void *at, uintptr_t bytes) {
-  SIMT_HERE;
-  simt::checkAccess(at, bytes, true);
-}
+void __tsan_read_range(void *at, uintptr_t bytes) { SIMT_ACCESS(at, bytes, false, false); }
+void __tsan_write_range(void *at, uintptr_t bytes) { SIMT_ACCESS(at, bytes, true, false); }
 
 void *__tsan_memcpy(void *to, const void *from, uintptr_t bytes) {
-  SIMT_HERE;
   if (bytes) {
-    simt::checkAccess(from, bytes, false);
-    simt::checkAccess(to, bytes, true);
+    SIMT_ACCESS(from, bytes, false, false);
+    SIMT_ACCESS(to, bytes, true, false);
   }
   return std::memcpy(to, from, bytes);
 }
 void *__tsan_memmove(void *to, const void *from, uintptr_t bytes) {
-  SIMT_HERE;
   if (bytes) {
-    simt::checkAccess(from, bytes, false);
-    simt::checkAccess(to, bytes, true);
+    SIMT_ACCESS(from, bytes, false, false);
+    SIMT_ACCESS(to, bytes, true, false);
   }
   return std::memmove(to, from, bytes);
 }
 void *__tsan_memset(void *to, int value, uintptr_t bytes) {
-  SIMT_HERE;
   if (bytes)
-    simt::checkAccess(to, bytes, true);
+    SIMT_ACCESS(to, bytes, true, false);
   return std::memset(to, value, bytes);
 }
 

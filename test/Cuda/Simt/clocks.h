@@ -52,25 +52,54 @@ struct BlockClocks {
     threads = ofThreads;
     clocks.clear();
   }
+  /// Whether `other` adds nothing.
+  bool covers(const BlockClocks &other) const {
+    if (other.floor > floor || other.threads > threads || other.clocks.size() > clocks.size())
+      return false;
+    bool isBehind = false;
+    for (size_t i = 0; i < other.clocks.size(); ++i)
+      isBehind |= other.clocks[i] > clocks[i];
+    return !isBehind;
+  }
 };
 
 /// What is known of blocks, by their number in the launch. Shared once made.
 using Blocks = std::map<uint32_t, std::shared_ptr<const BlockClocks>>;
 using BlocksPointer = std::shared_ptr<const Blocks>;
 
-/// Both together; either may be null.
+/// Whether `b` adds nothing to `a`.
+inline bool covers(const Blocks &a, const Blocks &b) {
+  if (b.size() > a.size())
+    return false;
+  auto at = a.begin();
+  for (const auto &[number, clocks] : b) {
+    while (at != a.end() && at->first < number)
+      ++at;
+    if (at == a.end() || at->first != number ||
+        (at->second != clocks && !at->second->covers(*clocks)))
+      return false;
+  }
+  return true;
+}
+
+/// Both together; either may be null. Who waits in a loop learns the same over and over: nothing is
+/// made then.
 inline BlocksPointer join(const BlocksPointer &a, const BlocksPointer &b) {
   if (!a || a == b)
     return b;
-  if (!b)
+  if (!b || covers(*a, *b))
     return a;
+  if (covers(*b, *a))
+    return b;
   auto result = std::make_shared<Blocks>(*a);
   for (const auto &[number, clocks] : *b) {
     auto &to = (*result)[number];
-    if (!to || to == clocks) {
+    if (!to || to == clocks || clocks->covers(*to)) {
       to = clocks;
       continue;
     }
+    if (to->covers(*clocks))
+      continue;
     auto both = std::make_shared<BlockClocks>(*to);
     both->learn(*clocks);
     to = std::move(both);

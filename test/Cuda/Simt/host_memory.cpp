@@ -46,9 +46,13 @@ struct Watch {
   std::map<uintptr_t, bool> touched; ///< pages by the running kernel: whether written
   std::map<char *, size_t> registered;
   /// Memory is opened by the first of several operations that run, and closed when the host goes
-  /// on.
-  bool isOpen = false;
-  bool isDeviceOpen = true; ///< to the host
+  /// on. Pages of pinned memory are opened when an operation touches them (onFault), as most touch
+  /// none, or all at once.
+  bool isOpen = false, isAllOpen = false;
+  bool isDeviceOpen = false; ///< to the host
+  /// Memory of devices that is open, or would be: what is allocated, and what lies near it.
+  std::vector<std::pair<char *, char *>> deviceRuns;
+  uint64_t changes = 0; ///< of the allocations that they are of
   struct sigaction oldFault = {};
 };
 Watch &watch() {
@@ -76,7 +80,8 @@ void protect() {
   };
   for (auto at = all.pages.begin(); at != all.pages.end();) {
     Page &page = at->second;
-    const int wanted = all.isOpen ? PROT_READ | PROT_WRITE : wantedProtection(page);
+    const bool staysOpen = all.isOpen && page.protection == (PROT_READ | PROT_WRITE);
+    const int wanted = all.isAllOpen || staysOpen ? PROT_READ | PROT_WRITE : wantedProtection(page);
     if (page.protection != wanted) {
       if (at->first != to || wanted != current) {
         flush();
@@ -175,12 +180,24 @@ void accuse(const std::string &text) {
   std::abort();
 }
 
+/// Where an operation runs that touches a closed page of pinned memory.
+bool openPage(uintptr_t at) {
+  auto found = watch().pages.find(at);
+  if (!watch().isOpen || found == watch().pages.end() ||
+      found->second.protection == (PROT_READ | PROT_WRITE))
+    return false;
+  found->second.protection = PROT_READ | PROT_WRITE;
+  return mprotect(reinterpret_cast<void *>(at), kPageBytes, PROT_READ | PROT_WRITE) == 0;
+}
+
 /// True where the access may be repeated.
 bool resolveFault(char *at, ucontext_t &context) {
   if (arena().holds(at) && !arena().isPinned(at) && !watch().isDeviceOpen)
     refuseDeviceMemory(at, context);
   if (!isPinned(at))
     return false;
+  if (isHostInside() && openPage(pageOf(at)))
+    return true;
   Inside inside;
   Lock lock;
   const bool isWrite = context.uc_mcontext.gregs[REG_ERR] & 2;
@@ -285,38 +302,62 @@ void unwatchKnown() {
 
 void unwatchAll() { unwatchKnown(); }
 
+/// What is not allocated is never opened: addresses are not given out twice, and protecting all
+/// that ever were takes ever longer.
+static std::vector<std::pair<char *, char *>> findDeviceRuns() {
+  constexpr uintptr_t kNearBytes = 256 << 10;
+  std::vector<std::pair<char *, char *>> runs;
+  for (const auto &[at, allocation] : arena().allocations) {
+    if (arena().isPinned(at))
+      break; // the last region
+    auto *from = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(at) & ~(kNearBytes - 1));
+    auto *to = reinterpret_cast<char *>(
+        (reinterpret_cast<uintptr_t>(at) + allocation.bytes + kNearBytes - 1) & ~(kNearBytes - 1));
+    if (!runs.empty() && from <= runs.back().second)
+      runs.back().second = to;
+    else
+      runs.push_back({from, to});
+  }
+  return runs;
+}
+
 static void protectDevices(int protection) {
-  Arena &memory = arena();
-  for (size_t device = 0; device < kMostDevices; ++device)
-    if (memory.used[device])
-      mprotect(memory.base + device * kRegionBytes, memory.used[device], protection);
+  for (const auto &[from, to] : watch().deviceRuns)
+    mprotect(from, static_cast<size_t>(to - from), protection);
 }
 
 void closeDeviceMemory() {
   if (!watch().isDeviceOpen)
     return;
-  installHandlers();
   protectDevices(PROT_NONE);
   watch().isDeviceOpen = false;
 }
 
 void closeMemory() {
+  installHandlers();
   closeDeviceMemory();
   if (!watch().isOpen)
     return;
-  watch().isOpen = false;
+  watch().isOpen = watch().isAllOpen = false;
   protect();
 }
 
-void openMemory(bool opensDevices) {
-  if (opensDevices && !watch().isDeviceOpen) {
+void openPinnedMemory() {
+  watch().isOpen = watch().isAllOpen = true;
+  protect();
+}
+
+void openMemory() {
+  if (watch().changes != arena().changes) {
+    closeDeviceMemory();
+    watch().deviceRuns = findDeviceRuns();
+    watch().changes = arena().changes;
+  }
+  if (!watch().isDeviceOpen) {
     protectDevices(PROT_READ | PROT_WRITE);
     watch().isDeviceOpen = true;
   }
-  if (!watch().isOpen) {
-    watch().isOpen = true;
-    protect();
-  }
+  watch().isOpen = true;
 }
 
 void noteHostPage(const void *memory, size_t bytes, bool isWrite) {

@@ -6,7 +6,9 @@
 #include "clocks.h"
 #include "simt.h"
 
+#include <cstdlib>
 #include <memory>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -106,6 +108,7 @@ struct Thread {
   Handed knows;
   Clock clock = 1;                     ///< of what it does next
   BlocksPointer released;              ///< what its last fence hands to relaxed stores after it
+  BlocksPointer learned;               ///< the last that it has learned: again is nothing new
   std::vector<BlocksPointer> unfenced; ///< what relaxed loads have seen: its own after a fence
   std::vector<BufferedStore> stores;
 
@@ -170,11 +173,32 @@ struct NamedBarrier {
   Handed gathered;
 };
 
+/// Zeros of which pages are there once they are touched.
+struct Freed {
+  void operator()(void *memory) const { std::free(memory); }
+};
+template <class T> using Zeros = std::unique_ptr<T[], Freed>;
+template <class T> Zeros<T> zeros(size_t count) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return Zeros<T>(static_cast<T *>(std::calloc(count, sizeof(T))));
+}
+
 /// A block's static shared memory of one object.
 struct StaticShared {
-  std::unique_ptr<char[]> saved; ///< while another block runs
-  std::unique_ptr<Note[]> notes; ///< by word
+  Zeros<char> saved; ///< while another block runs
+  Zeros<Note> notes; ///< by word
   size_t touchedFrom = 0, touchedTo = 0;
+};
+
+/// Lanes of a warp, a bit each.
+struct Warp {
+  uint32_t waiting = 0; ///< in a warp operation
+  uint32_t ended = 0;
+  /// Of those that wait, lanes that execute the same operation with the same mask: those of the
+  /// last one that came.
+  uint32_t same = 0, mask = 0;
+  WarpOp op = WarpOp::sync;
+  std::vector<int> ready; ///< threads
 };
 
 /// One resident block: its threads and its copy of shared memory.
@@ -189,16 +213,17 @@ struct Block {
   std::unordered_map<const void *, MemoryBarrier> memoryBarriers;
   std::vector<Thread> threads;
   std::vector<Clock> bulkClocks;
-  std::vector<BoxCopy> boxes;         ///< under way
-  std::vector<int> ready[kMostWarps]; ///< by warp
+  std::vector<BoxCopy> boxes; ///< under way
+  Warp warps[kMostWarps];
   int readyCount = 0;
   std::vector<uint8_t> priorities; ///< warps, the first runs first
   char *stacks = nullptr;
+  int guarded = 0;                   ///< stacks with a page before them that nobody may touch
   std::vector<StaticShared> statics; ///< by section, as of sectionsVersion: static_shared.cpp
   uint64_t sectionsVersion = 0;
   // Dynamic shared memory has an address of its own in every block.
-  std::unique_ptr<char[]> dynamic;
-  std::unique_ptr<Note[]> dynamicNotes;
+  Zeros<char> dynamic;
+  Zeros<Note> dynamicNotes;
   /// What stores handed on to those who load a word of shared memory.
   std::unordered_map<const void *, BlocksPointer> released;
 
@@ -246,6 +271,12 @@ extern constinit thread_local bool insideEngine;
 
 /// Thrown by `fail` where no thread runs.
 struct EngineStop {};
+
+/// The lowest byte of the stack of the thread that runs; null while the host does.
+extern constinit char *ownStack;
+inline bool isOwnStack(const void *at) {
+  return static_cast<size_t>(static_cast<const char *>(at) - ownStack) < kStackBytes;
+}
 
 /// Until the end of the scope the engine runs.
 class Inside {

@@ -21,8 +21,21 @@ namespace {
 constexpr size_t kAlignment = 256;
 constexpr size_t kRedZone = 256;
 
-void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWrite, bool notesIt) {
-  uint8_t *shadow = arena().shadowOf(memory);
+/// Whether all bytes have been written: of the sizes that a thread accesses at once.
+bool areWritten(const uint8_t *shadow, size_t bytes) {
+  constexpr uint64_t kAll = written * 0x0101010101010101ull;
+  uint64_t word = kAll;
+  if (bytes == 8)
+    std::memcpy(&word, shadow, 8);
+  else if (bytes <= 4)
+    std::memcpy(&word, shadow, bytes);
+  else
+    return false;
+  return word == kAll;
+}
+
+/// Fails where something may not be read, or written.
+void checkShadow(const uint8_t *shadow, const void *memory, size_t bytes, bool isWrite) {
   for (size_t i = 0; i < bytes; ++i) {
     const char *at = static_cast<const char *>(memory) + i;
     if (shadow[i] == outside)
@@ -34,8 +47,15 @@ void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWr
       fail("uninitialised device memory: " + accessText(bytes, isWrite) + accessPlace() + " by " +
            self() + ", " + describeAddress(at));
   }
-  if (isWrite && notesIt)
-    std::memset(shadow, written, bytes);
+}
+
+void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWrite, bool notesIt) {
+  uint8_t *shadow = arena().shadowOf(memory);
+  if (!areWritten(shadow, bytes)) {
+    checkShadow(shadow, memory, bytes, isWrite);
+    if (isWrite && notesIt)
+      std::memset(shadow, written, bytes);
+  }
   const int region = arena().regionOf(memory);
   if (region == kMostDevices)
     noteHostPage(memory, bytes, isWrite);
@@ -62,12 +82,6 @@ void checkDynamicShared(const Accessor &who, const char *at, size_t bytes, bool 
          " bytes of dynamic shared memory");
   checkNotes(machine.block->dynamicNotes.get(), nullptr, offset, bytes, isWrite, notesIt, who,
              "shared");
-}
-
-bool isOwnStack(const char *at) {
-  const char *stack =
-      machine.block->stacks + static_cast<size_t>(machine.thread->number) * kStackBytes;
-  return at >= stack && at < stack + kStackBytes;
 }
 
 /// Whether a variable of the program or of an object that it has loaded lies there: a model's
@@ -123,16 +137,18 @@ std::string accessText(size_t bytes, bool isWrite) {
 }
 
 Arena::Arena() {
-  auto reserve = [](size_t bytes) {
-    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  auto reserve = [](size_t bytes, int protection = PROT_READ | PROT_WRITE) {
+    void *memory =
+        mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
       std::perror("simt: address space for device memory");
       std::abort();
     }
     return memory;
   };
-  base = static_cast<char *>(reserve(kArenaBytes));
+  base = static_cast<char *>(reserve(kArenaBytes, PROT_NONE)); // opened: host_memory.cpp
+  if (mprotect(base + kMostDevices * kRegionBytes, kRegionBytes, PROT_READ | PROT_WRITE) != 0)
+    std::perror("simt: pinned memory");
   shadow = static_cast<uint8_t *>(reserve(kArenaBytes));
   notes = static_cast<Note *>(reserve(kArenaBytes / 4 * sizeof(Note)));
   history = static_cast<History *>(reserve(kArenaBytes / 4 * sizeof(History)));
@@ -188,18 +204,35 @@ void *allocate(size_t bytes, MemoryKind kind, int device) {
   return result;
 }
 
+/// Gives pages of [from, to) back, with what was noted of them.
+static void forgetPages(Arena &memory, size_t from, size_t to) {
+  if (from >= to)
+    return;
+  madvise(memory.base + from, to - from, MADV_DONTNEED);
+  madvise(memory.notes + from / 4, (to - from) / 4 * sizeof(Note), MADV_DONTNEED);
+  madvise(memory.history + from / 4, (to - from) / 4 * sizeof(History), MADV_DONTNEED);
+}
+
 void release(void *pointer) {
   Arena &memory = arena();
   auto found = memory.allocations.find(static_cast<char *>(pointer));
   const size_t bytes = found->second.bytes, offset = memory.offsetOf(pointer);
   std::memset(memory.shadowOf(pointer), freed, bytes);
-  size_t from = (offset + kPageBytes - 1) & ~(kPageBytes - 1);
-  size_t to = (offset + bytes) & ~(kPageBytes - 1);
-  if (to > from) {
-    madvise(memory.base + from, to - from, MADV_DONTNEED);
-    madvise(memory.notes + from / 4, (to - from) / 4 * sizeof(Note), MADV_DONTNEED);
-    madvise(memory.history + from / 4, (to - from) / 4 * sizeof(History), MADV_DONTNEED);
+  // Pages that nothing else is in: of this allocation, and the one before it, which may have been
+  // the last one when what was in it left.
+  size_t from = 0, to = memory.used[memory.regionOf(pointer)] +
+                        static_cast<size_t>(memory.regionOf(pointer)) * kRegionBytes;
+  if (found != memory.allocations.begin()) {
+    auto before = std::prev(found);
+    from = memory.offsetOf(before->first) + before->second.bytes;
   }
+  if (auto behind = std::next(found); behind != memory.allocations.end())
+    to = std::min(to, memory.offsetOf(behind->first));
+  const size_t page = offset & ~(kPageBytes - 1);
+  from = std::max((from + kPageBytes - 1) & ~(kPageBytes - 1),
+                  page % kRegionBytes ? page - kPageBytes : page);
+  to = std::min(to, offset + bytes + kPageBytes - 1) & ~(kPageBytes - 1);
+  forgetPages(memory, from, to);
   memory.allocations.erase(found);
   ++memory.changes;
 }

@@ -83,6 +83,7 @@ void runGroup(Group &group) {
 /// The calls of a group between processes, which the operation makes itself.
 void runBetweenProcesses(Group &group) {
   openMemory();
+  openPinnedMemory();
   std::vector<Transfer> transfers;
   for (const PartPointer &part : group.parts) {
     const bool isSend = part->call == Call::send;

@@ -184,8 +184,10 @@ void watchHost(const OperationInfo &user, const std::vector<HostRange> &ranges);
 void unwatchKnown();
 /// The host may touch everything (after an error).
 void unwatchAll();
-/// An operation runs: pinned memory is open to it, and memory of devices.
-void openMemory(bool opensDevices = true);
+/// An operation runs: memory of devices is open to it, and pinned memory where it touches it.
+void openMemory();
+/// A callback runs: pinned memory is open to it, for calls of the system as well.
+void openPinnedMemory();
 /// The host goes on: both are closed to it. (Its instrumented code is checked at each access; this
 /// finds the rest.)
 void closeMemory();

@@ -32,8 +32,9 @@ BlocksPointer knowledgeOf(const Thread &thread) {
 void tick(Thread &thread) { ++thread.clock; }
 
 void learnBlocks(Thread &thread, const BlocksPointer &from) {
-  if (!from)
+  if (!from || from == thread.learned)
     return;
+  thread.learned = from;
   if (auto own = from->find(machine.block->number); own != from->end())
     thread.knows.known.here.learn(*own->second);
   thread.knows.known.elsewhere = join(thread.knows.known.elsewhere, from);

@@ -41,6 +41,7 @@ namespace simt {
 Machine machine;
 constinit thread_local bool onDevice = false;
 constinit thread_local bool insideEngine = false;
+constinit char *ownStack = nullptr;
 
 static int64_t numberOf(const char *variable, int64_t otherwise) {
   const char *text = std::getenv(variable);
@@ -71,6 +72,7 @@ constexpr size_t kMostArgumentBytes = 32764; // from CUDA 12.1 and sm_70 on
          std::to_string(block.waiting) + " threads wait at " + placeText(block.barrierPlace));
   endThread(block, thread);
   thread.state = State::done;
+  block.warps[thread.number / kWarp].ended |= 1u << thread.number % kWarp;
   ++block.done;
   --block.live;
   leave();
@@ -100,11 +102,12 @@ void allocateBlock(Block &block, int threads) {
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     block.stacks = static_cast<char *>(memory);
-    for (int i = 0; i < kMostThreads; ++i)
-      mprotect(block.stacks + static_cast<size_t>(i) * kStackBytes, kGuardBytes, PROT_NONE);
-    block.dynamic = std::make_unique<char[]>(kMostShared + 16);
-    block.dynamicNotes = std::make_unique<Note[]>(kMostShared / 4 + 1);
+    block.dynamic = zeros<char>(kMostShared + 16);
+    block.dynamicNotes = zeros<Note>(kMostShared / 4 + 1);
   }
+  for (; block.guarded < threads; ++block.guarded)
+    mprotect(block.stacks + static_cast<size_t>(block.guarded) * kStackBytes, kGuardBytes,
+             PROT_NONE);
   block.threads.resize(static_cast<size_t>(threads));
 }
 
@@ -123,8 +126,10 @@ void startBlock(Block &block, int64_t number) {
   std::fill_n(block.dynamicNotes.get(), (machine.launch.dynamicBytes + 3) / 4, Note{});
   block.memoryBarriers.clear();
   block.boxes.clear();
-  for (std::vector<int> &warp : block.ready)
-    warp.clear();
+  for (Warp &warp : block.warps) {
+    warp.ready.clear();
+    warp.waiting = warp.ended = warp.same = 0;
+  }
   block.readyCount = 0;
   block.priorities.resize(static_cast<size_t>((machine.threadsPerBlock + kWarp - 1) / kWarp));
   std::iota(block.priorities.begin(), block.priorities.end(), uint8_t(0));
@@ -155,17 +160,17 @@ size_t pickWarp(Block &block) {
       std::swap(block.priorities.front(),
                 block.priorities[machine.draw() % block.priorities.size()]);
     for (uint8_t warp : block.priorities)
-      if (!block.ready[warp].empty())
+      if (!block.warps[warp].ready.empty())
         return warp;
   }
   size_t pick = machine.draw() % static_cast<size_t>(block.readyCount), warp = 0;
-  for (; pick >= block.ready[warp].size(); ++warp)
-    pick -= block.ready[warp].size();
+  for (; pick >= block.warps[warp].ready.size(); ++warp)
+    pick -= block.warps[warp].ready.size();
   return warp;
 }
 
 void runOne(Block &block) {
-  std::vector<int> &ready = block.ready[pickWarp(block)];
+  std::vector<int> &ready = block.warps[pickWarp(block)].ready;
   size_t pick = machine.draw() % ready.size();
   std::swap(ready[pick], ready.back());
   Thread &thread = block.threads[static_cast<size_t>(ready.back())];
@@ -174,11 +179,13 @@ void runOne(Block &block) {
   machine.thread = &thread;
   threadIdx = thread.index;
   blockIdx = block.index;
+  ownStack = block.stacks + static_cast<size_t>(thread.number) * kStackBytes;
   onDevice = true;
   insideEngine = false;
   simtSwitch(&machine.scheduler, thread.stackPointer);
   insideEngine = false;
   onDevice = false;
+  ownStack = nullptr;
   machine.thread = nullptr;
   ++machine.switches;
 }
@@ -319,7 +326,7 @@ int64_t launchCount() { return machine.launches; }
 
 void makeReady(Block &block, Thread &thread) {
   thread.state = State::ready;
-  block.ready[thread.number / kWarp].push_back(thread.number);
+  block.warps[thread.number / kWarp].ready.push_back(thread.number);
   ++block.readyCount;
 }
 

@@ -83,8 +83,7 @@ void startStaticShared(Block &block) {
     block.sectionsVersion = known.version;
     block.statics.clear();
     for (const Section &section : known.all)
-      block.statics.push_back({std::make_unique<char[]>(section.bytes()),
-                               std::make_unique<Note[]>(section.bytes() / 4 + 1)});
+      block.statics.push_back({zeros<char>(section.bytes()), zeros<Note>(section.bytes() / 4 + 1)});
   }
   // What the last block left does not count as written.
   for (StaticShared &shared : block.statics) {

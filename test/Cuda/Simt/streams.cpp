@@ -350,7 +350,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
   Lock lock;
   return enqueue(stream, {"host function", [function, data] {
-                            openMemory(false);
+                            openPinnedMemory();
                             closeDeviceMemory();
                             inCallback = true;
                             function(data);
