@@ -22,6 +22,10 @@ from build import ROOT, binary_folder, duration
 LIT = "/usr/lib/llvm-22/bin/lit"
 SUITE_LIMIT_SECONDS = 30 * 60
 SHOWN_LINES_PER_FAILURE = 60
+WORKERS = os.cpu_count() or 1
+SHARDS_PER_WORKER = 4  # the last ones are short: no processor waits long for another
+LONG_LIT_TESTS = ("Tools/genrec-fuzz.test", "Cuda/pack.test")
+"""What lit has to start first, minutes each. It knows by itself once it has run."""
 
 
 @dataclass
@@ -43,7 +47,7 @@ class Suite:
     read: Callable[[Path], Result]
     environment: dict[str, str] = field(default_factory=dict)
     shards: int = 1
-    """Processes that share the tests, of a GoogleTest program that runs them one by one."""
+    """Processes that share the tests of a GoogleTest program; as many run at once as there are processors."""
 
     def shard(self, index: int) -> "Suite":
         """One of the processes, with a report of its own."""
@@ -98,11 +102,10 @@ def cpu_flags() -> set[str]:
 def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suite]]:
     """Every suite of `preset`, built in `folder`, by the name that --only takes."""
     python = sys.executable
-    workers = str(os.cpu_count() or 1)
     environment = {"GENREC_BUILD_DIR": str(folder), "GENREC_CACHE": str(reports / "cache")}
     lit = Suite(
         "lit",
-        [python, LIT, "-q", "-j", workers, "--xunit-xml-output", str(reports / "lit.xml"), str(folder / "test")],
+        [python, LIT, "-q", "-j", str(WORKERS), "--xunit-xml-output", str(reports / "lit.xml"), str(folder / "test")],
         reports / "lit.xml",
         read_junit,
     )
@@ -121,11 +124,13 @@ def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suit
             continue
         report = reports / f"{name}.json"
         command = [str(folder / "bin" / name), "--gtest_brief=1", f"--gtest_output=json:{report}"]
-        shards = int(workers) if name == "genrec-simt-tests" else 1
+        shards = SHARDS_PER_WORKER * WORKERS if name == "genrec-simt-tests" else 1
         suites["gtest"].append(Suite(name, command, report, read_gtest, environment, shards))
     for key, tests in (("python", "test/Python"), ("endtoend", "test/EndToEnd")):
         report = reports / f"{key}.xml"
-        command = [python, "-m", "pytest", "-q", "-n", workers, f"--junitxml={report}", str(ROOT / tests)]
+        # A worker takes neighbours, which share what a module makes once, until it takes from another's.
+        spread = ["-n", str(WORKERS), "--dist", "worksteal"]
+        command = [python, "-m", "pytest", "-q", *spread, f"--junitxml={report}", str(ROOT / tests)]
         suites[key].append(Suite(tests, command, report, read_junit, environment))
     return suites
 
@@ -168,13 +173,20 @@ def run_shards(suite: Suite, log: Path) -> Result:
     if suite.shards == 1:
         return run(suite, log)
     shards = range(suite.shards)
-    with ThreadPoolExecutor(suite.shards) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         results = list(pool.map(run, map(suite.shard, shards), (log.with_suffix(f".{i}.log") for i in shards)))
     return Result(
         sum(result.passed for result in results),
         sum(result.skipped for result in results),
         [failure for result in results for failure in result.failures],
     )
+
+
+def start_long_tests_first(times: Path) -> None:
+    """Tells lit what it does not know yet: it starts what took longest the last time."""
+    if not times.exists():
+        times.parent.mkdir(parents=True, exist_ok=True)
+        times.write_text("".join(f"{600:e} {test}\n" for test in LONG_LIT_TESTS))
 
 
 def show(suite: Suite, result: Result, seconds: float) -> None:
@@ -207,6 +219,7 @@ def main() -> int:
     for key in chosen:
         if key not in groups:
             parser.error(f"there is no suite '{key}'; there are {', '.join(groups)}")
+    start_long_tests_first(folder / "test" / ".lit_test_times.txt")
     passed = failed = 0
     for suite in [suite for key in chosen for suite in groups[key]]:
         begin = time.monotonic()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,25 +145,43 @@ def test_nvcc_compiles_every_kernel(model: dict[str, Path], tmp_path: Path) -> N
 # ---- on the host ----
 
 
+@functools.cache
+def on_device_command() -> list[object]:
+    """What compiles a unit for the emulated device, up to its name."""
+    flags = (BUILD / "share" / "genrec" / "simt-flags").read_text().split()
+    includes = [f"-I{ROOT}/test/Cuda/Simt/include", f"-I{ROOT}/runtime/include"]
+    compiler = str(toolchain()["compiler"])
+    return [compiler, "-xc++", "-std=c++20", *flags, "-include", "cuda_runtime.h", *includes, "-c"]
+
+
+@pytest.fixture(scope="session")
+def runtime_objects(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Compiles a file of the runtime for the emulated device, once for all programs."""
+    folder = tmp_path_factory.mktemp("runtime_objects")
+
+    @functools.cache
+    def compiled(source: Path) -> Path:
+        target = folder / f"{source.stem}.o"
+        call(*on_device_command(), source, "-o", target)
+        return target
+
+    return compiled
+
+
 def built(sources: dict[str, Path], main: str, others: list[Path], defines: list[str] | None = None) -> Path:
-    """Both targets' kernels in one program for the host."""
+    """Both targets' kernels in one program for the host, with objects of the runtime."""
     if not HOST_LIBRARY.exists():
         pytest.skip("this build runs no kernels on the host")
     folder, compiler = sources["cpu"].parent, str(toolchain()["compiler"])
-    flags = (BUILD / "share" / "genrec" / "simt-flags").read_text().split()
     includes = [f"-I{ROOT}/test/Cuda/Simt/include", f"-I{ROOT}/runtime/include"]
-    on_device = [compiler, "-xc++", "-std=c++20", *flags, "-include", "cuda_runtime.h", *includes, "-c"]
     host, program = folder / "host.o", folder / "run"
-    call(*on_device, "-DGENREC_WARP_ROWS", sources["cuda"], "-o", folder / "device.o")
-    objects = [folder / f"{path.stem}.o" for path in others]
-    for path, target in zip(others, objects, strict=True):
-        call(*on_device, path, "-o", target)
+    call(*on_device_command(), "-DGENREC_WARP_ROWS", sources["cuda"], "-o", folder / "device.o")
     # The stages and their calls of the runtime are not wanted: nothing refers to them.
     on_host = [compiler, "-std=c++20", "-O1", "-march=x86-64-v3", "-ffp-contract=off", *includes, "-c"]
     on_host += ["-ffunction-sections", "-fdata-sections", "-Wno-unused-function"]
     unit = f'-DGENREC_CPU_UNIT="{sources["cpu"]}"'
     call(*on_host, unit, *(defines or []), PROGRAMS / main, "-o", host)
-    objects.append(folder / "hash.o")
+    objects = [*others, folder / "hash.o"]
     call(*on_host, ROOT / "runtime" / "kernels" / "cpu" / "hash.cpp", "-o", objects[-1])
     call(
         compiler,
@@ -286,32 +306,38 @@ def without_stages(cpu: Path) -> Path:
     return path
 
 
-def expect_results_of_the_cpu(model: dict[str, Path], rows: int) -> None:
+def expect_results_of_the_cpu(model: dict[str, Path], rows: int, compiled: Callable[[Path], Path]) -> None:
     source = model["cuda"].read_text()
     listed = model["cuda"].with_name(f"kernels_{rows}.inc")
     listed.write_text(kernel_list(source, model["cpu"].read_text(), rows))
     units = {"cpu": without_stages(model["cpu"]), "cuda": model["cuda"]}
-    program = built(units, "examples.cpp", SUM_SOURCES, [f'-DGENREC_KERNELS="{listed}"', f"-DGENREC_ROWS={rows}"])
+    program = built(
+        units, "examples.cpp", [*map(compiled, SUM_SOURCES)], [f'-DGENREC_KERNELS="{listed}"', f"-DGENREC_ROWS={rows}"]
+    )
     for seed in (1, 2):
         lines = lines_of(program, seed)
         assert len(lines) == source.count("__global__")
         assert [line for line in lines if not line.endswith(" same")] == []
 
 
-def test_every_kernel_has_the_results_of_the_cpu(model: dict[str, Path]) -> None:
-    expect_results_of_the_cpu(model, ROWS)
+def test_every_kernel_has_the_results_of_the_cpu(
+    model: dict[str, Path], runtime_objects: Callable[[Path], Path]
+) -> None:
+    expect_results_of_the_cpu(model, ROWS, runtime_objects)
 
 
 @pytest.mark.parametrize("name", ["row_kernels", "pools"])
-def test_lists_of_several_pieces_have_the_results_of_the_cpu(name: str, tmp_path: Path) -> None:
+def test_lists_of_several_pieces_have_the_results_of_the_cpu(
+    name: str, tmp_path: Path, runtime_objects: Callable[[Path], Path]
+) -> None:
     model = printed(INPUTS / f"{name}.mlir", tmp_path)
     assert "_pools{" in model["cuda"].read_text()
-    expect_results_of_the_cpu(model, MANY_ROWS)
+    expect_results_of_the_cpu(model, MANY_ROWS, runtime_objects)
 
 
 @pytest.fixture(scope="module")
-def step_program(steps: dict[str, Path]) -> Path:
-    return built(steps, "steps.cpp", RUNTIME_SOURCES)
+def step_program(steps: dict[str, Path], runtime_objects: Callable[[Path], Path]) -> Path:
+    return built(steps, "steps.cpp", [*map(runtime_objects, RUNTIME_SOURCES)])
 
 
 @pytest.mark.parametrize("seed", [1, 2])
