@@ -22,6 +22,7 @@ public:
                   std::span<const int64_t> floats) override;
   bool isWhole(int32_t number) const override { return isWhole(sums[number]); }
   bool has(int32_t number) const override { return sums[number].total != nullptr; }
+  void describePlaces(std::vector<int64_t> &key) const override;
   void reduce(Communicator &on, int32_t number) override { reduce(on, sums[number]); }
   void reduce(Communicator &on) override;
   void collect(int32_t number, std::span<float *const> totals) override;
