@@ -140,7 +140,7 @@ void genrec_rt_exact_sums(genrec_step *step, int32_t count, const genrec_domain 
     *sums[i] = 0;
   guarded(slot, [&] {
     if (RankStep *ranks = slot.rankStep)
-      return ranks->sumExactly({count, owned, of_parameters, values, slot.domains}, sums);
+      return ranks->sumExactly({count, owned, of_parameters, values, &slot}, sums);
     for (int32_t i = 0; i < count; ++i) {
       ExactSum exact;
       exact.add({values[i], static_cast<size_t>(owned[i]->count)});

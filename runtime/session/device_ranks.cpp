@@ -212,9 +212,8 @@ void DeviceRanks::describeCollected(int32_t table, genrec_domain *owned) {
 
 /// Of rows that a domain has collected, which ones this rank owns: those of replicas count there.
 /// Null: all of them.
-const float *DeviceRanks::ownedRows(ptrdiff_t domain) const {
-  const int32_t table =
-      domain < 0 ? -1 : slots.front()->state().model.domains[domain].collected - 1;
+const float *DeviceRanks::ownedRows(int32_t domain) const {
+  const int32_t table = slots.front()->state().model.domains[domain].collected - 1;
   return table < 0 ? nullptr : updates.isOwned(tables.storeOf[table]);
 }
 
@@ -233,7 +232,7 @@ void DeviceRanks::sumExactly(const StepSlot &slot, std::span<const genrec_domain
     of.values = values[i];
     of.sum = totals[i];
     of.travels = travels(ofParameters[i]);
-    of.counts = ownedRows(slot.onDevice->indexOf(owned[i]));
+    of.counts = ownedRows(slot.numberOf(owned[i]));
   }
   comm.setPurpose({"the norm", slots.front()->step});
   sums->sumExactly(exact);

@@ -117,7 +117,7 @@ private:
   void bring(Fetch &fetch, Communicator &on);
   std::span<Fetch> begun() { return {fetches.data(), fetchCount}; }
   void joinAhead();
-  const float *ownedRows(ptrdiff_t domain) const;
+  const float *ownedRows(int32_t domain) const;
   /// Unless ranks share their updates, parameters are on every rank.
   bool travels(int32_t ofParameter) const { return !ofParameter || shards.areShared(); }
 

@@ -367,6 +367,8 @@ static void describeCounted(genrec_domain *domain) {
 void DeviceStep::uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                             void *segments) {
   DeviceGradients from = gradients;
+  if (slot.meetsPortions()) // others may make theirs before this one has given its own
+    from.reader = slot.portion;
   from.zeros = state.zeroRow(from.table);
   describeCounted(touched);
   device.uniqueRows(from, touched, rows, segments);

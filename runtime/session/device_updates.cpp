@@ -90,6 +90,7 @@ void DeviceUpdates::joinStore(int32_t number) {
   const std::vector<const int64_t *> parents(parts);
   DeviceGradients from;
   from.table = tables.tableOf[number];
+  from.reader = DeviceGradients::kJoin;
   from.parts = static_cast<int32_t>(parts);
   from.domains = ofParts.data();
   from.handles = handles.data();

@@ -398,6 +398,15 @@ int64_t StepSlot::rootRow(const genrec_domain *domain, int64_t row) {
   return row;
 }
 
+int32_t StepSlot::numberOf(const genrec_domain *domain) const {
+  const ptrdiff_t number = domain - domains;
+  if (number < 0 || number >= shared.model.domain_count)
+    throw Error("program '" + std::string(plan->program->name) + "' names domain " +
+                std::to_string(number) + " of its step, which has " +
+                std::to_string(shared.model.domain_count));
+  return static_cast<int32_t>(number);
+}
+
 /// The number of a domain, as the host or the stages see it; -1 where it is none.
 ptrdiff_t StepSlot::indexOf(const genrec_domain *domain) const {
   ptrdiff_t index = domain - domainTable.data();

@@ -71,6 +71,8 @@ public:
   /// A scalar that genrec_rt_store_step_value writes.
   float stepScalar(int32_t kind, double argument) const;
   bool hasUpdate() const { return plan->program->update != nullptr; }
+  /// The number of a domain of the stages; throws where the step has no such domain.
+  int32_t numberOf(const genrec_domain *domain) const;
   /// Whether the portions of this rank meet in their compute stages (portion_turns.h).
   bool meetsPortions() const;
 

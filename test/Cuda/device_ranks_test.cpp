@@ -46,6 +46,7 @@ struct How {
   bool looksUpLater = false; ///< the compute stage looks up ids that it makes
   bool isReplicated = false; ///< every rank has all rows
   bool chooses = false;      ///< ranks choose that
+  bool meetsLate = false;    ///< between the rows that portions touch and their sums
 };
 
 /// Rows [n p / S, n (p + 1) / S) of a batch.
@@ -102,7 +103,10 @@ protected:
       if (how.isReplicated)
         options.replicate = {"t"};
       options.choosesReplicas = how.chooses;
-      Session session(rankModel(how.looksUpLater), options);
+      Session session(rankModel(how.looksUpLater ? RankCompute::looksUpLater
+                                : how.meetsLate  ? RankCompute::meetsLate
+                                                 : RankCompute::plain),
+                      options);
       std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
       std::vector<double> losses;
       auto run = [&](const std::vector<Samples> &of, uint64_t last) {
@@ -292,6 +296,12 @@ TEST_P(DeviceRanks, LaunchStagesThatLookUpAsGraphs) {
   EXPECT_THAT(alone.refusals, testing::ElementsAre(testing::HasSubstr("wait for each other")));
   EXPECT_GT(several.launches, 2);
   EXPECT_THAT(several.refusals, testing::IsEmpty());
+}
+
+/// A row with many gradients has sums of some of them, which stay while other portions make theirs.
+TEST_P(DeviceRanks, KeepSumsOfAPortionUntilItGivesThem) {
+  const std::vector<Samples> batches = draw(2, 1600, 2);
+  EXPECT_EQ(train(1, {.meetsLate = true}, batches), train(1, {}, batches));
 }
 
 /// Caches have fewer rows than a step looks up, early and later.

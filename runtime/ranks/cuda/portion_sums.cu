@@ -155,6 +155,10 @@ void PortionSums::gather(Communicator &on, Sum &sum, const float *mine) {
 }
 
 void PortionSums::collect(int32_t number, std::span<float *const> totals) {
+  if (!has(number) && !isWhole(number))
+    throw Error("sum " + std::to_string(number) + " over portions is read, and " +
+                std::to_string(isGiven(number) ? sums[number].given : 0) + " of the " +
+                std::to_string(own.count) + " portions of this rank have given to it");
   Sum &sum = sums[number];
   if (!sum.total) // it is needed in the stage that gives it
     reduce(comm, sum);
