@@ -60,9 +60,7 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
   if (RankStep *ranks = slot.rankStep)
     return guarded(slot, [&] {
       if (slot.onDevice)
-        return slot.onDevice->callBetween([&slot, number, totals = copyOf(sums, size)] {
-          slot.rankStep->onDevice()->collect(number, totals);
-        });
+        return slot.onDevice->collect(number, {sums, size});
       ranks->collect(number, {sums, size});
     });
   for (int32_t i = 0; i < count; ++i)
@@ -136,17 +134,13 @@ void genrec_rt_exact_sums(genrec_step *step, int32_t count, const genrec_domain 
   if (slot.onDevice)
     return guarded(slot, [&] {
       auto size = static_cast<size_t>(count);
-      if (slot.rankStep)
-        return slot.rankStep->onDevice()->sumExactly(slot, {owned, size}, of_parameters,
-                                                     {values, size}, {sums, size});
-      for (int32_t i = 0; i < count; ++i)
-        slot.onDevice->sumExactly(owned[i], values[i], sums[i]);
+      slot.onDevice->sumExactly({owned, size}, {of_parameters, size}, {values, size}, {sums, size});
     });
   for (int32_t i = 0; i < count; ++i)
     *sums[i] = 0;
   guarded(slot, [&] {
     if (RankStep *ranks = slot.rankStep)
-      return ranks->sumExactly({count, owned, of_parameters, values, slot.domains}, sums);
+      return ranks->sumExactly({count, owned, of_parameters, values, &slot}, sums);
     for (int32_t i = 0; i < count; ++i) {
       ExactSum exact;
       exact.add({values[i], static_cast<size_t>(owned[i]->count)});

@@ -55,6 +55,10 @@ ptrdiff_t DeviceBatch::indexOf(const genrec_domain *domain) const {
   return index >= 0 && index < static_cast<ptrdiff_t>(domains.size()) ? index : -1;
 }
 
+genrec_domain *DeviceBatch::hostDomain(const genrec_domain *domain) const {
+  return domain ? &(*hosts)[slot.numberOf(domain)] : nullptr;
+}
+
 bool DeviceBatch::isMade(ptrdiff_t index) const {
   int32_t kind = shared.model.domains[index].kind;
   return kind != GENREC_DOMAIN_DATA && kind != GENREC_DOMAIN_CATALOGUE;

@@ -47,9 +47,7 @@ public:
   /// The number of a domain of the stages; -1 where it is none.
   ptrdiff_t indexOf(const genrec_domain *domain) const;
   /// The host's descriptor of a domain of the stages; null for null.
-  genrec_domain *hostDomain(const genrec_domain *domain) const {
-    return domain ? &(*hosts)[indexOf(domain)] : nullptr;
-  }
+  genrec_domain *hostDomain(const genrec_domain *domain) const;
   /// Turns strings that a step has reported into the host's: of the batch, or of a catalogue.
   void returnStrings(genrec_string *strings, int64_t count) const;
   /// Whether stages make the domain, rather than reading it.

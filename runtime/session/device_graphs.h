@@ -7,7 +7,8 @@
 // copies from: the step's scalars.
 //
 // Of a portion, the compute stage is captured, in several graphs: what it gives to sums over
-// portions, takes of them or looks up follows from the data, and is called between two of them.
+// portions, takes of them or looks up follows from the data, and is called between two of them. The
+// update stage of all portions has graphs of its own; between two of them, ranks exchange a norm.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,15 +53,20 @@ struct StepGraph {
   std::vector<genrec_domain> domains; ///< as the stages have left them
 };
 
-/// The graphs of all slots and programs of a session; those used last are kept: eight for each
-/// portion.
+/// How many stages were captured, and how many times that was launched.
+struct CaptureCounts {
+  int64_t captures = 0, launches = 0;
+};
+
+/// The graphs of all slots and programs of a session; those used last are kept: eight, or, of
+/// several portions, eight for each and as many for the update stage.
 class StepGraphs {
 public:
   static constexpr size_t kMost = 8;
 
   explicit StepGraphs(Device &device) : device(device) {}
 
-  void setPortions(int32_t count) { most = kMost * static_cast<size_t>(count); }
+  void setPortions(int32_t count) { most = kMost * (static_cast<size_t>(count) + 1); }
 
   /// The graph of a key, not captured where there was none.
   StepGraph &of(const std::vector<int64_t> &key);
@@ -68,8 +74,8 @@ public:
   void refuse(const std::string &why);
   const std::vector<std::string> &refusals() const { return reasons; }
 
-  int64_t captures = 0; ///< of steps, or of their portions
-  int64_t launches = 0; ///< of what was captured
+  CaptureCounts stages; ///< behind dispatch; of several portions, of each by itself, without update
+  CaptureCounts updates; ///< of several portions
 
 private:
   Device &device;

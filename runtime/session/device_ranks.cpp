@@ -186,11 +186,17 @@ void DeviceRanks::exchangeSums(bool isUpdated) {
     fetch.rows->collect();
     updates.add(*fetch.rows);
   }
-  updates.join();
+  updates.layOut();
+}
+
+void DeviceRanks::describeUpdate(std::vector<int64_t> &key) const {
+  key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(this)));
+  updates.describePlaces(key);
+  sums->describePlaces(key);
 }
 
 int64_t DeviceRanks::countCollected(int32_t table) const {
-  return updates.most(tables.storeOf[table]);
+  return updates.capacity(tables.storeOf[table]);
 }
 
 const genrec_collected_rows &DeviceRanks::collected(int32_t table) const {
@@ -206,24 +212,27 @@ void DeviceRanks::describeCollected(int32_t table, genrec_domain *owned) {
 
 /// Of rows that a domain has collected, which ones this rank owns: those of replicas count there.
 /// Null: all of them.
-const float *DeviceRanks::ownedRows(ptrdiff_t domain) const {
-  const int32_t table =
-      domain < 0 ? -1 : slots.front()->state().model.domains[domain].collected - 1;
+const float *DeviceRanks::ownedRows(int32_t domain) const {
+  const int32_t table = slots.front()->state().model.domains[domain].collected - 1;
   return table < 0 ? nullptr : updates.isOwned(tables.storeOf[table]);
 }
 
+bool DeviceRanks::exchangesExactly(std::span<const int32_t> ofParameters) const {
+  return comm.getSize() > 1 &&
+         std::ranges::any_of(ofParameters, [this](int32_t of) { return travels(of); });
+}
+
 void DeviceRanks::sumExactly(const StepSlot &slot, std::span<const genrec_domain *const> owned,
-                             const int32_t *ofParameters, std::span<const float *const> values,
-                             std::span<float *const> totals) {
+                             std::span<const int32_t> ofParameters,
+                             std::span<const float *const> values, std::span<float *const> totals) {
   std::vector<DevicePortionSums::ExactValues> exact;
   for (size_t i = 0; i < owned.size(); ++i) {
     DevicePortionSums::ExactValues &of = exact.emplace_back();
     of.rows = owned[i];
     of.values = values[i];
     of.sum = totals[i];
-    // Unless ranks share their updates, parameters are on every rank.
-    of.travels = !ofParameters[i] || shards.areShared();
-    of.counts = ownedRows(slot.onDevice->indexOf(owned[i]));
+    of.travels = travels(ofParameters[i]);
+    of.counts = ownedRows(slot.numberOf(owned[i]));
   }
   comm.setPurpose({"the norm", slots.front()->step});
   sums->sumExactly(exact);

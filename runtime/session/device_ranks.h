@@ -66,11 +66,20 @@ public:
   /// Once all portions have computed. Collective.
   void exchangeSums(bool updates);
 
+  //===-- the update stage -------------------------------------------------===//
+
+  /// What its work follows from, once sums are exchanged, beside the model and the slot.
+  void describeUpdate(std::vector<int64_t> &key) const;
+  /// Queues what comes before its calls.
+  void beginUpdate() { updates.join(); }
+  /// Rows of a table, at most: the same in steps that update about as many.
   int64_t countCollected(int32_t table) const;
   const genrec_collected_rows &collected(int32_t table) const;
   void describeCollected(int32_t table, genrec_domain *owned);
+  /// Whether exact sums take a round: it is not captured.
+  bool exchangesExactly(std::span<const int32_t> ofParameters) const;
   void sumExactly(const StepSlot &slot, std::span<const genrec_domain *const> owned,
-                  const int32_t *ofParameters, std::span<const float *const> values,
+                  std::span<const int32_t> ofParameters, std::span<const float *const> values,
                   std::span<float *const> totals);
 
   /// After the update: rows of parameters that other ranks have updated. Collective where ranks
@@ -108,7 +117,9 @@ private:
   void bring(Fetch &fetch, Communicator &on);
   std::span<Fetch> begun() { return {fetches.data(), fetchCount}; }
   void joinAhead();
-  const float *ownedRows(ptrdiff_t domain) const;
+  const float *ownedRows(int32_t domain) const;
+  /// Unless ranks share their updates, parameters are on every rank.
+  bool travels(int32_t ofParameter) const { return !ofParameter || shards.areShared(); }
 
   Device &device;
   Communicator &comm;

@@ -37,7 +37,7 @@ const void *DeviceReports::fetchBytes(const void *from, int64_t bytes) {
 
 void DeviceReports::fetchDomain(const genrec_domain *domain) {
   for (; domain; domain = domain->parent_domain) {
-    ptrdiff_t index = batch.indexOf(domain);
+    ptrdiff_t index = slot.numberOf(domain);
     if (!batch.isMade(index) || isFetched[index])
       return;
     const genrec_domain *above = domain->parent_domain;

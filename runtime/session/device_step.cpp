@@ -74,7 +74,7 @@ void DeviceStep::endBesideDispatch() {
 
 bool DeviceStep::mayCapture() {
   const char *why = slot.profile ? "with --profile the calls of a step are timed one by one"
-                    : slot.meetsPortions()
+                    : slot.meetsPortions() && !isUpdating
                         ? "portions of a rank that wait for each other may take memory in between"
                         : nullptr;
   if (why)
@@ -82,30 +82,27 @@ bool DeviceStep::mayCapture() {
   return !why && state.capturesSteps();
 }
 
-/// All that launches of the stages follow from, but for what is in memory: counts of the data are
-/// not.
-void DeviceStep::makeKey() {
+/// All that launches of stages follow from, but for what is in memory: counts of the data are not.
+void DeviceStep::beginKey() {
   key.clear();
-  auto add = [&](auto value) {
-    if constexpr (std::is_pointer_v<decltype(value)>)
-      key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(value)));
-    else
-      key.push_back(value);
-  };
-  add(this);
-  slot.describePlaces(key);
+  key.push_back(isUpdating);
+  addToKey(this);
+  slot.describePlaces(key, isUpdating);
   for (size_t i = 0; i < batch.domains.size(); ++i) {
     const genrec_domain &domain = batch.domains[i];
-    add(batch.isMade(static_cast<ptrdiff_t>(i)) ? domain.count : 0);
-    add(domain.capacity);
-    add(domain.max_length);
-    add(domain.offsets);
-    add(domain.parent);
-    add(domain.identity);
+    key.push_back(batch.isMade(static_cast<ptrdiff_t>(i)) ? domain.count : 0);
+    key.push_back(domain.capacity);
+    key.push_back(domain.max_length);
+    addToKey(domain.offsets);
+    addToKey(domain.parent);
+    addToKey(domain.identity);
   }
+}
+
+void DeviceStep::addColumnsToKey() {
   for (const genrec_column &column : batch.columns) {
-    add(column.values);
-    add(column.valid);
+    addToKey(column.values);
+    addToKey(column.valid);
   }
 }
 
@@ -115,23 +112,56 @@ void DeviceStep::runStages() {
   dispatched = false;
   if (!mayCapture())
     return slot.runLateStages();
-  makeKey();
+  beginKey();
+  addColumnsToKey();
+  runOrLaunch([this] { slot.runLateStages(); }, state.graphs().stages);
+}
+
+/// Where what was exchanged lies follows from capacities, and how much it is the device knows.
+void DeviceStep::runUpdate() {
+  DeviceRanks &ranks = *slot.rankStep->onDevice();
+  const Stages stages = [this, &ranks] {
+    ranks.beginUpdate();
+    slot.runUpdateStage();
+  };
+  isUpdating = true;
+  try {
+    if (mayCapture()) {
+      beginKey();
+      ranks.describeUpdate(key);
+      runOrLaunch(stages, state.graphs().updates);
+    } else {
+      stages();
+    }
+  } catch (...) {
+    isUpdating = false;
+    throw;
+  }
+  isUpdating = false;
+}
+
+void DeviceStep::runOrLaunch(const Stages &stages, CaptureCounts &counts) {
   StepGraph &graph = state.graphs().of(key);
   if (graph.memoryVersion == device.memoryVersion()) {
-    if (!graph.pieces.empty())
+    if (!graph.pieces.empty()) {
+      ++counts.launches;
       return launch(graph);
-    if (!graph.isRefused && capture(graph))
+    }
+    if (!graph.isRefused && capture(graph, stages)) {
+      ++counts.captures;
+      ++counts.launches;
       return play(graph);
+    }
   }
   graph.pieces.clear();
-  slot.runLateStages();
+  stages();
   // All memory was taken now: the next step with this key takes none.
   graph.memoryVersion = device.memoryVersion();
   graph.pinnedBytes = leaving.pinnedBytes();
 }
 
 /// Runs the stages without what they queue. Where that fails, it is as if they had not run.
-bool DeviceStep::capture(StepGraph &graph) {
+bool DeviceStep::capture(StepGraph &graph, const Stages &stages) {
   graph.results.reset();
   graph.results.reserve(graph.pinnedBytes);
   const std::vector<genrec_domain> before = batch.domains;
@@ -142,7 +172,7 @@ bool DeviceStep::capture(StepGraph &graph) {
   device.beginCapture();
   isCapturing = true;
   try {
-    slot.runLateStages();
+    stages();
   } catch (const std::exception &error) {
     refused = error.what();
   }
@@ -154,7 +184,6 @@ bool DeviceStep::capture(StepGraph &graph) {
   graph.domains = batch.domains;
   if (isWhole) {
     graph.pieces = std::move(pieces);
-    ++state.graphs().captures;
     return true;
   }
   pieces.clear();
@@ -177,7 +206,6 @@ void DeviceStep::endPiece(std::function<void()> then) {
 }
 
 void DeviceStep::play(StepGraph &graph) {
-  ++state.graphs().launches;
   for (StepPiece &piece : graph.pieces) {
     device.launch(*piece.graph);
     if (piece.then)
@@ -339,6 +367,8 @@ static void describeCounted(genrec_domain *domain) {
 void DeviceStep::uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                             void *segments) {
   DeviceGradients from = gradients;
+  if (slot.meetsPortions()) // others may make theirs before this one has given its own
+    from.reader = slot.portion;
   from.zeros = state.zeroRow(from.table);
   describeCounted(touched);
   device.uniqueRows(from, touched, rows, segments);
@@ -373,8 +403,34 @@ void *DeviceStep::scratch(int64_t bytes) {
   return shared.deviceScratch[isDispatching ? 1 : 0]->ensure(bytes);
 }
 
-void DeviceStep::sumExactly(const genrec_domain *rows, const float *values, float *sum) {
-  device.addExactly(rows, values, sum, scratch(Device::kExactSumBytes));
+/// An array of a call that is made again when the stage that makes it is launched as graphs.
+template <class T> static std::vector<T> copyOf(std::span<const T> from) {
+  return {from.begin(), from.end()};
+}
+
+void DeviceStep::collect(int32_t number, std::span<float *const> totals) {
+  auto collect = [this, number, of = copyOf(totals)] {
+    slot.rankStep->onDevice()->collect(number, of);
+  };
+  if (isUpdating) // they are known, and lie where the key says
+    return collect();
+  callBetween(std::move(collect));
+}
+
+void DeviceStep::sumExactly(std::span<const genrec_domain *const> rows,
+                            std::span<const int32_t> ofParameters,
+                            std::span<const float *const> values, std::span<float *const> sums) {
+  if (!slot.rankStep) {
+    for (size_t i = 0; i < rows.size(); ++i)
+      device.addExactly(rows[i], values[i], sums[i], scratch(Device::kExactSumBytes));
+    return;
+  }
+  DeviceRanks &ranks = *slot.rankStep->onDevice();
+  if (!ranks.exchangesExactly(ofParameters))
+    return ranks.sumExactly(slot, rows, ofParameters, values, sums);
+  callBetween(
+      [this, of = copyOf(rows), whose = copyOf(ofParameters), from = copyOf(values),
+       to = copyOf(sums)] { slot.rankStep->onDevice()->sumExactly(slot, of, whose, from, to); });
 }
 
 void DeviceStep::collectRows(const genrec_domain *touched, genrec_domain *owned) {

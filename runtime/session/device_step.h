@@ -25,7 +25,9 @@
 #include "device_profile.h"
 #include "device_reports.h"
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace genrec::rt {
@@ -53,6 +55,8 @@ public:
   bool isDispatched() const { return dispatched; }
   /// Runs the stages behind dispatch; of one of several portions, the compute stage.
   void runStages();
+  /// Runs the update stage of several portions, once they have exchanged their sums.
+  void runUpdate();
   /// Makes a call of a stage that cannot be captured, between what is queued before and behind it:
   /// at once, or, while the stage is captured, each time that it is launched.
   template <class Call> void callBetween(Call call) {
@@ -109,7 +113,9 @@ public:
   void resolve(const genrec_domain *domain, const int64_t *ids, const uint8_t *valid,
                const genrec_domain *catalogue, const int64_t *catalogueIds, int32_t feature,
                bool allowsMissing, int64_t *rows);
-  void sumExactly(const genrec_domain *rows, const float *values, float *sum);
+  void collect(int32_t number, std::span<float *const> totals);
+  void sumExactly(std::span<const genrec_domain *const> rows, std::span<const int32_t> ofParameters,
+                  std::span<const float *const> values, std::span<float *const> sums);
   void collectRows(const genrec_domain *touched, genrec_domain *owned);
   void storeValue(int32_t kind, double argument, float *to);
   void copyFloats(const float *from, int64_t count, float *to);
@@ -128,8 +134,15 @@ private:
   void clearTemporaries();
   /// Whether the stages are ever captured.
   bool mayCapture();
-  void makeKey();
-  bool capture(StepGraph &graph);
+  void beginKey();
+  void addToKey(const void *place) {
+    key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(place)));
+  }
+  void addColumnsToKey();
+  using Stages = std::function<void()>;
+  /// Runs `stages`, or what was captured of them under the key.
+  void runOrLaunch(const Stages &stages, CaptureCounts &counts);
+  bool capture(StepGraph &graph, const Stages &stages);
   /// Ends a graph of the stage that is captured, and begins the next one unless it is the last.
   void endPiece(std::function<void()> then);
   void play(StepGraph &graph);
@@ -150,7 +163,7 @@ private:
   std::vector<StepScalar> scalars; ///< that stages asked for while they are captured
   std::vector<StepPiece> pieces;   ///< captured so far
   std::string refused;             ///< why they cannot be
-  bool isDispatching = false, isCapturing = false;
+  bool isDispatching = false, isCapturing = false, isUpdating = false;
   bool dispatched = false;  ///< and runStages has not come yet
   bool isAbandoned = false; ///< work of a batch that never ran may be queued
 };

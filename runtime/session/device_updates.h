@@ -4,6 +4,8 @@
 // touched (device_exchange.h). A row of several fetches is updated once, with the sum of what they
 // give, in their order.
 //
+// Where rows and sums are follows from capacities, so what is queued for them can be captured.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_SESSION_DEVICE_UPDATES_H
@@ -27,12 +29,16 @@ public:
   void begin() { fetches.clear(); }
   /// A fetch of the step, after its `collect`.
   void add(DeviceRowExchange &fetch) { fetches.push_back(&fetch); }
-  /// Once all are added.
+  /// Once all are added: says where the rows of stores will be.
+  void layOut();
+  /// Queues what brings them there.
   void join();
+  /// Adds to `key` what the work of `join`, and of whoever reads the rows, follows from.
+  void describePlaces(std::vector<int64_t> &key) const;
 
   const genrec_collected_rows &of(int32_t store) const { return stores[store].rows; }
   /// Rows of a store, at most.
-  int64_t most(int32_t store) const { return stores[store].most; }
+  int64_t capacity(int32_t store) const { return stores[store].capacity; }
   /// Of these, which ones this rank owns, 1 or 0; null: all of them.
   const float *isOwned(int32_t store) const { return stores[store].isOwned; }
   /// `owned`, of the device, has the rows of a store.
@@ -46,13 +52,15 @@ private:
           owned(device, "updates.owned") {}
 
     genrec_collected_rows rows{};
-    int64_t most = 0;
+    int64_t capacity = 0;
     const float *isOwned = nullptr;
     DeviceMemory domains; ///< of the joined rows, then of each fetch
     DeviceMemory addresses, segments, sums, owned;
   };
 
-  void joinStore(int32_t store, const std::vector<DeviceRowExchange::Update> &given);
+  std::vector<DeviceRowExchange::Update> given(int32_t store) const;
+  void layOutJoined(int32_t store);
+  void joinStore(int32_t store);
 
   Device &device;
   const ExchangedTables &tables;

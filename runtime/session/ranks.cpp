@@ -297,7 +297,7 @@ void RankStep::describeCollected() {
 std::span<const float> RankStep::withoutReplicas(const OwnedValues &values, int32_t number) {
   const genrec_domain *owned = values.owned[number];
   std::span<const float> all(values.values[number], static_cast<size_t>(owned->count));
-  int32_t table = slots.front()->state().model.domains[owned - values.domains].collected - 1;
+  int32_t table = slots.front()->state().model.domains[values.slot->numberOf(owned)].collected - 1;
   std::span<const char> isOwned;
   if (table >= 0)
     isOwned = exchange.getUpdate(tables.storeOf[table]).isOwned;

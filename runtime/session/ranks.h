@@ -116,7 +116,7 @@ public:
     const genrec_domain *const *owned;
     const int32_t *ofParameters;
     const float *const *values;
-    const genrec_domain *domains; ///< all of the step
+    const StepSlot *slot; ///< whose domains these are
   };
   /// sums[i]: of the values of all ranks. Collective where ranks have rows that others have not:
   /// all sums in one round.
@@ -215,8 +215,8 @@ private:
   PortionTurns turns;
   RankStep steps[2];
   size_t number = 0;
-  bool mayBeAhead = false;          ///< some sum is large enough, and may travel ahead
-  std::unique_ptr<SumsAhead> ahead; ///< once a step updates
+  bool mayBeAhead = false;                     ///< some sum is large enough, and may travel ahead
+  std::unique_ptr<SumsAhead> ahead;            ///< once a step updates
   std::unique_ptr<Communicator> aheadOnDevice; ///< of a device, in place of it
   bool isAhead = false;
   std::optional<AheadTrial> trial; ///< of rank 0

@@ -354,8 +354,10 @@ std::optional<DeviceUse> Session::deviceUse() const {
                    info.uuid,
                    counts.waits,
                    counts.allocations,
-                   onDevice->graphs().captures,
-                   onDevice->graphs().launches,
+                   onDevice->graphs().stages.captures,
+                   onDevice->graphs().stages.launches,
+                   onDevice->graphs().updates.captures,
+                   onDevice->graphs().updates.launches,
                    impl->dispatchedAhead,
                    onDevice->graphs().refusals()};
 }

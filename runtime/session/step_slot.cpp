@@ -311,9 +311,13 @@ void StepSlot::placeUpdate() {
 void StepSlot::runUpdate() {
   if (onDevice && !rankStep) // is behind compute
     return;
-  if (shared.ranks && plan->program->update)
+  if (!plan->program->update)
+    return;
+  if (shared.ranks)
     placeUpdate();
-  runStage(plan->program->update, Phase::update, shared.pool.get());
+  if (onDevice)
+    return onDevice->runUpdate();
+  runUpdateStage();
 }
 
 void StepSlot::queueReports(std::span<StepSlot *const> portions) {
@@ -353,13 +357,18 @@ void StepSlot::copyAhead() {
 void StepSlot::runLateStages() {
   runStage(plan->program->compute, Phase::compute, shared.pool.get());
   if (!rankStep) // else it is behind what portions exchange
-    runStage(plan->program->update, Phase::update, shared.pool.get());
+    runUpdateStage();
 }
 
-void StepSlot::describePlaces(std::vector<int64_t> &key) const {
+void StepSlot::runUpdateStage() {
+  runStage(plan->program->update, Phase::update, shared.pool.get());
+}
+
+void StepSlot::describePlaces(std::vector<int64_t> &key, bool ofUpdate) const {
   for (const void *place :
        {static_cast<const void *>(plan->program), static_cast<const void *>(plan->own.placedAt),
-        static_cast<const void *>(plan->shared.placedAt)})
+        static_cast<const void *>(plan->shared.placedAt),
+        static_cast<const void *>(ofUpdate ? plan->update.placedAt : nullptr)})
     key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(place)));
 }
 
@@ -387,6 +396,15 @@ int64_t StepSlot::rootRow(const genrec_domain *domain, int64_t row) {
     domain = domain->parent_domain;
   }
   return row;
+}
+
+int32_t StepSlot::numberOf(const genrec_domain *domain) const {
+  const ptrdiff_t number = domain - domains;
+  if (number < 0 || number >= shared.model.domain_count)
+    throw Error("program '" + std::string(plan->program->name) + "' names domain " +
+                std::to_string(number) + " of its step, which has " +
+                std::to_string(shared.model.domain_count));
+  return static_cast<int32_t>(number);
 }
 
 /// The number of a domain, as the host or the stages see it; -1 where it is none.

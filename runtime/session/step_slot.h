@@ -64,11 +64,15 @@ public:
   void copyAhead();
   /// Of a model for a device: the stages behind dispatch.
   void runLateStages();
+  /// The same of several portions: that which `runUpdate` runs.
+  void runUpdateStage();
   /// Adds what addresses of the program's buffers follow from, beside capacities.
-  void describePlaces(std::vector<int64_t> &key) const;
+  void describePlaces(std::vector<int64_t> &key, bool ofUpdate) const;
   /// A scalar that genrec_rt_store_step_value writes.
   float stepScalar(int32_t kind, double argument) const;
   bool hasUpdate() const { return plan->program->update != nullptr; }
+  /// The number of a domain of the stages; throws where the step has no such domain.
+  int32_t numberOf(const genrec_domain *domain) const;
   /// Whether the portions of this rank meet in their compute stages (portion_turns.h).
   bool meetsPortions() const;
 

@@ -199,6 +199,8 @@ static Json deviceToJson(const DeviceUse &use) {
           {"allocations", use.allocations},
           {"steps_captured", use.captures},
           {"captured_steps_launched", use.launches},
+          {"updates_captured", use.updateCaptures},
+          {"captured_updates_launched", use.updateLaunches},
           {"steps_dispatched_ahead", use.dispatchedAhead},
           {"not_captured", use.refusals}};
 }

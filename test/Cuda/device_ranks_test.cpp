@@ -30,6 +30,7 @@ struct Result {
   std::map<int64_t, std::vector<float>> rows;
   int64_t ahead = 0;    ///< steps that were dispatched beside another
   int64_t launches = 0; ///< of captured compute stages, on the last rank to end
+  int64_t updateCaptures = 0, updateLaunches = 0; ///< of update stages, likewise
   std::vector<std::string> refusals;
   PlacementReport placement;
   bool operator==(const Result &other) const {
@@ -45,6 +46,7 @@ struct How {
   bool looksUpLater = false; ///< the compute stage looks up ids that it makes
   bool isReplicated = false; ///< every rank has all rows
   bool chooses = false;      ///< ranks choose that
+  bool meetsLate = false;    ///< between the rows that portions touch and their sums
 };
 
 /// Rows [n p / S, n (p + 1) / S) of a batch.
@@ -101,7 +103,10 @@ protected:
       if (how.isReplicated)
         options.replicate = {"t"};
       options.choosesReplicas = how.chooses;
-      Session session(rankModel(how.looksUpLater), options);
+      Session session(rankModel(how.looksUpLater ? RankCompute::looksUpLater
+                                : how.meetsLate  ? RankCompute::meetsLate
+                                                 : RankCompute::plain),
+                      options);
       std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
       std::vector<double> losses;
       auto run = [&](const std::vector<Samples> &of, uint64_t last) {
@@ -124,6 +129,8 @@ protected:
       const DeviceUse use = *session.deviceUse();
       result.ahead = use.dispatchedAhead;
       result.launches = use.launches;
+      result.updateCaptures = use.updateCaptures;
+      result.updateLaunches = use.updateLaunches;
       result.refusals = use.refusals;
       ParameterView weight = session.parameter(0);
       result.weight.assign(weight.value.begin(), weight.value.end());
@@ -201,6 +208,33 @@ TEST_P(DeviceRanks, LaunchComputeStagesAsGraphs) {
     }
 }
 
+/// Batches of which ids differ, and with them how many rows owners update; the numbers of some
+/// steps are those of a larger bucket.
+std::vector<Samples> drawUnequal(uint64_t steps) {
+  std::vector<Samples> batches;
+  for (uint64_t step = 1; step <= steps; ++step)
+    batches.push_back(drawSamples(step, 40, step % 3 == 0 ? 12 : 60));
+  return batches;
+}
+
+/// One graph, whatever rows and however many a step updates: the device knows.
+TEST_P(DeviceRanks, LaunchUpdateStagesAsGraphs) {
+  constexpr int64_t kSteps = 14;
+  const std::vector<Samples> batches = drawUnequal(kSteps);
+  const Result alone = train(1, {.captures = false}, batches);
+  EXPECT_EQ(alone.updateCaptures, 0);
+  EXPECT_EQ(alone.updateLaunches, 0);
+  for (const int32_t ranks : {1, 2, 3}) {
+    const Result several = train(ranks, {}, batches);
+    EXPECT_EQ(several, alone) << ranks << " ranks";
+    // Two slots take turns: each is seen, captured, and launched from then on.
+    EXPECT_GE(several.updateCaptures, 2) << ranks << " ranks";
+    EXPECT_GE(several.updateLaunches, kSteps / 2) << ranks << " ranks";
+    EXPECT_LT(several.updateLaunches, kSteps);
+    EXPECT_THAT(several.refusals, testing::IsEmpty());
+  }
+}
+
 /// Sums of the weight's gradients travel while those of rows are computed, and the next step's keys
 /// beside both.
 TEST_P(DeviceRanks, HaveTheseBitsWithEarlyGradients) {
@@ -262,6 +296,12 @@ TEST_P(DeviceRanks, LaunchStagesThatLookUpAsGraphs) {
   EXPECT_THAT(alone.refusals, testing::ElementsAre(testing::HasSubstr("wait for each other")));
   EXPECT_GT(several.launches, 2);
   EXPECT_THAT(several.refusals, testing::IsEmpty());
+}
+
+/// A row with many gradients has sums of some of them, which stay while other portions make theirs.
+TEST_P(DeviceRanks, KeepSumsOfAPortionUntilItGivesThem) {
+  const std::vector<Samples> batches = draw(2, 1600, 2);
+  EXPECT_EQ(train(1, {.meetsLate = true}, batches), train(1, {}, batches));
 }
 
 /// Caches have fewer rows than a step looks up, early and later.

@@ -20,7 +20,8 @@ enum Buffer {
   rate,
   total,
   laterIds,
-  laterHandles
+  laterHandles,
+  whole
 };
 
 template <class T> T *at(genrec_step *step, Buffer buffer) {
@@ -78,7 +79,7 @@ void dispatch(genrec_step *step) {
 }
 
 /// The rest of the stage, given the rows of samples: one or two lists of them.
-void computeWith(genrec_step *step, int32_t parts, float *const *later) {
+void computeWith(genrec_step *step, int32_t parts, float *const *later, bool meets = false) {
   genrec_domain *samples = &step->domains[sample], *distinct = &step->domains[touched];
   GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), forwardKernel, step->device,
                      at<float *>(step, handles), later,
@@ -95,11 +96,17 @@ void computeWith(genrec_step *step, int32_t parts, float *const *later) {
   genrec_rt_contribute(step, 0, 1, partial, floats, parameters);
   genrec_rt_unique_rows(step, 0, parts, domains, lists, from, strides, parents, kDim, 1, distinct,
                         at<float *>(step, touchedRows), at<void>(step, segments));
+  if (meets) {
+    float *sums[] = {at<float>(step, whole)};
+    genrec_rt_contribute(step, 1, 1, partial, floats, parameters);
+    genrec_rt_collect(step, 1, 1, partial, floats, sums);
+  }
   genrec_rt_contribute_segments(step, 0, distinct, at<float *>(step, touchedRows),
                                 at<void>(step, segments), parts, from, strides, kDim);
 }
 
 void compute(genrec_step *step) { computeWith(step, 1, nullptr); }
+void computeAndMeet(genrec_step *step) { computeWith(step, 1, nullptr, true); }
 
 void computeWithLookup(genrec_step *step) {
   GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), laterKernel, step->device,
@@ -139,13 +146,16 @@ const genrec_buffer_desc buffers[] = {
     {-1, 0, 4, 4, 5, "rate"},
     {-1, 0, 4 * kDim, 4, 5, "total"},
     {sample, 8, 0, 1, 3, "later_ids"},
-    {sample, 8, 0, 1, 3, "later_handles"}};
+    {sample, 8, 0, 1, 3, "later_handles"},
+    {-1, 0, 4 * kDim, 2, 3, "whole"}};
 const int32_t read[] = {sample}, columns[] = {0, 1};
 const genrec_program_desc programs[] = {
     {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 8, 1, 4, nullptr, dispatch, compute,
      update, nullptr, nullptr},
     {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 10, 1, 4, nullptr, dispatch,
-     computeWithLookup, update, nullptr, "it looks up ids that it makes"}};
+     computeWithLookup, update, nullptr, "it looks up ids that it makes"},
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 11, 1, 4, nullptr, dispatch,
+     computeAndMeet, update, nullptr, "it adds up what it makes"}};
 
 genrec_model_desc describe(const genrec_program_desc *program) {
   genrec_model_desc described = deviceModel();
@@ -159,9 +169,10 @@ genrec_model_desc describe(const genrec_program_desc *program) {
 
 int64_t laterId(int64_t id, const float *row) { return makeId(id, row); }
 
-const genrec_model_desc &rankModel(bool looksUpLater) {
-  static const genrec_model_desc plain = describe(&programs[0]), later = describe(&programs[1]);
-  return looksUpLater ? later : plain;
+const genrec_model_desc &rankModel(RankCompute how) {
+  static const genrec_model_desc models[] = {describe(&programs[0]), describe(&programs[1]),
+                                             describe(&programs[2])};
+  return models[static_cast<int>(how)];
 }
 
 } // namespace genrec::rt::cuda::test

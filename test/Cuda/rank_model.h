@@ -19,9 +19,11 @@ namespace genrec::rt::cuda::test {
 int64_t laterId(int64_t id, const float *row);
 constexpr int64_t kLaterIds = 40;
 
-/// With `looksUpLater` the compute stage looks up an id of the same table that it makes of the row
-/// of each sample; the sample's row is the sum of both.
-const genrec_model_desc &rankModel(bool looksUpLater = false);
+/// What the compute stage does besides. With `looksUpLater` it looks up an id of the same table that
+/// it makes of the row of each sample; the sample's row is the sum of both. With `meetsLate` portions
+/// meet between finding the rows that they touch and giving their sums.
+enum class RankCompute { plain, looksUpLater, meetsLate };
+const genrec_model_desc &rankModel(RankCompute how = RankCompute::plain);
 
 } // namespace genrec::rt::cuda::test
 

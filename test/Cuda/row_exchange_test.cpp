@@ -308,7 +308,7 @@ private:
     Copy<genrec_domain> domain({genrec_domain{}});
     exchange.describe(store, domain.data());
     const int64_t count = domain.fetch()[0].count, dim = kDims[store];
-    ASSERT_LE(count, update.most);
+    ASSERT_LE(count, update.capacity);
     if (count == 0)
       return;
     std::vector<float *> rows(static_cast<size_t>(count));

@@ -395,7 +395,7 @@ FieldsAttr Describer::program(ProgramOp program, const StageNames &stages) {
   using D = GenRecDialect;
   for (auto [field, name] :
        {std::pair<StringRef, StringRef>("single_rank", D::SingleRankAttrHelper::getNameStr()),
-        {"meeting", D::SinglePortionAttrHelper::getNameStr()}})
+        {"meeting", D::MeetingAttrHelper::getNameStr()}})
     if (auto why = program->getAttrOfType<StringAttr>(name))
       fields.text(field, why.getValue());
   return fields.get();

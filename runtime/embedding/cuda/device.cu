@@ -245,7 +245,7 @@ public:
   }
   void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                   void *segments) override {
-    auto &sums = reductions[gradients.table];
+    auto &sums = reductions[{gradients.table, gradients.reader}];
     if (!sums)
       sums = std::make_unique<SegmentReduction>("table " + std::to_string(gradients.table));
     distinct.run(gradients, *sums, touched, rows, segments, queue);
@@ -307,8 +307,8 @@ private:
   StoreStep storeStep;
   DistinctRows distinct;
   DistinctLookupRows lookups;
-  std::map<int32_t, std::unique_ptr<SegmentReduction>>
-      reductions; ///< by table: read until the update
+  /// By table and reader: read until the reader's next call.
+  std::map<std::pair<int32_t, int32_t>, std::unique_ptr<SegmentReduction>> reductions;
 };
 
 struct CudaDevices final : genrec_rt_device {

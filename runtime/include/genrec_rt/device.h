@@ -69,7 +69,7 @@ struct DeviceIds {
 
 /// What genrec_rt_unique_rows is given, with domains of the host's step.
 struct DeviceGradients {
-  int32_t table = 0; ///< calls of one table come one after another
+  int32_t table = 0;
   int32_t parts = 0;
   const genrec_domain *const *domains = nullptr;
   float *const *const *handles = nullptr;
@@ -79,6 +79,10 @@ struct DeviceGradients {
   int64_t dim = 0;
   bool all = false;
   const float *zeros = nullptr; ///< the row that is never touched
+  /// Who reads what the call makes, until its next call for the table: portions that meet make and
+  /// read in turns.
+  int32_t reader = 0;
+  static constexpr int32_t kJoin = -1; ///< rows of several fetches (session/device_updates.h)
 };
 
 /// What genrec_rt_distinct_rows is given, with a domain of the host's step.

@@ -81,13 +81,15 @@ public:
   /// those of replicas.
   virtual void collect() = 0;
   /// The rows of a store that this rank owns, or has replicas of, and some portion touched, after
-  /// `collect`; arrays of the device.
+  /// `collect`; arrays of the device. Where they are follows from the capacities of all stores, and
+  /// not from how many rows there are, which the device knows: kernels of rows that are updated can
+  /// be captured.
   struct Update {
     float **rows = nullptr;
     float *sums = nullptr;
     const int64_t *numbers = nullptr; ///< 0, 1, 2, …
     void *segments = nullptr;         ///< a kernels::SegmentSums in which each row has one term
-    int64_t most = 0;                 ///< rows, at most
+    int64_t capacity = 0;             ///< of rows: a bucket (footprint.h), which never falls
     /// Of each row, whether this rank owns it, 1 or 0. Null: it owns all.
     const float *isOwned = nullptr;
   };
@@ -119,6 +121,8 @@ public:
   virtual bool isWhole(int32_t number) const = 0;
   /// Whether it is added up.
   virtual bool has(int32_t number) const = 0;
+  /// Adds to `key` where totals are: the same places in each step that has given the same sums.
+  virtual void describePlaces(std::vector<int64_t> &key) const = 0;
   /// Adds up that one. Collective, as the next one.
   virtual void reduce(Communicator &on, int32_t number) = 0;
   /// Adds up the sums that all portions of this rank have given to. Collective on `on`, one round;

@@ -237,6 +237,8 @@ struct DeviceUse {
   int64_t allocations = 0;           ///< of memory there, and of pinned memory
   int64_t captures = 0;              ///< steps that were captured; of portions, each by itself
   int64_t launches = 0;              ///< of captured steps, likewise
+  int64_t updateCaptures = 0;        ///< update stages of several portions that were captured
+  int64_t updateLaunches = 0;        ///< of captured ones
   int64_t dispatchedAhead = 0;       ///< steps whose lookups ran beside the step before
   std::vector<std::string> refusals; ///< why steps were not captured
 };

@@ -98,22 +98,16 @@ std::vector<LeafNode> RowExchange::listLeaves() const {
 }
 
 OwnedRows RowExchange::describeOwned() {
-  std::vector<int64_t> begins, flags, dims, updateBegins{0};
+  std::vector<int64_t> begins, flags, dims;
   std::vector<int32_t> leafFirsts{0};
-  for (int64_t store = 0; store < storeCount(); ++store) {
-    dims.push_back(stores[store].dim);
-    const int64_t count = firstWanted(store + 1) - firstWanted(store);
-    updateBegins.push_back(updateBegins.back() + aligned(count * stores[store].dim));
-  }
+  for (const ExchangedStore &store : stores)
+    dims.push_back(store.dim);
   for (const MessageLayout &layout : servedSums) {
     begins.insert(begins.end(), layout.begins.begin(), layout.begins.end());
     flags.insert(flags.end(), layout.flags.begin(), layout.flags.end());
   }
   for (const std::vector<PortionNode> &cover : covers)
     leafFirsts.push_back(leafFirsts.back() + static_cast<int32_t>(cover.size()));
-  updateSums.ensure(roomFor(updateBegins.back()), queue);
-  for (int64_t store = 0; store < storeCount(); ++store)
-    updates[store].sums = updateSums.data() + updateBegins[store];
   OwnedRows owned;
   owned.cells = askedCells;
   owned.distinct = {wantedInOrder, ownedFirsts.data(), ownedTotal.data(), storeCount()};
@@ -124,7 +118,6 @@ OwnedRows RowExchange::describeOwned() {
   owned.begins = tables.add(begins, queue);
   owned.flags = tables.add(flags, queue);
   owned.dims = tables.add(dims, queue);
-  owned.updates = tables.add(updateBegins, queue);
   owned.leaves = tables.add(listLeaves(), queue);
   owned.leafFirsts = tables.add(leafFirsts, queue);
   owned.widest = widest;
@@ -139,10 +132,8 @@ void RowExchange::collect() {
   for (size_t node = 0; node < most; ++node)
     exchangeNode(node);
   const int64_t room = wanted.back();
-  counts.ensure(storeCount() + 1, queue);
-  updateRows.ensure(roomFor(room), queue);
-  if (askers > ranks)
-    updateOwned.ensure(roomFor(room), queue);
+  const OwnedUpdates to = layOutUpdates();
+  describeUpdates();
   if (room == 0)
     GENREC_CUDA_CHECK(
         cudaMemsetAsync(counts.data(), 0, static_cast<size_t>(storeCount()) * 8, queue));
@@ -151,16 +142,43 @@ void RowExchange::collect() {
     findTouched(owned, touched.ensure(roomFor(room), queue), queue);
     flagRanks.run(touched.data(), room, touchedRanks.ensure(roomFor(room), queue),
                   touchedTotal.ensure(1, queue), queue);
-    addLeaves(owned, owners, rank, touched.data(), touchedRanks.data(), touchedTotal.data(),
-              {updateRows.data(), updateSums.data(), counts.data(),
-               askers > ranks ? updateOwned.data() : nullptr},
+    addLeaves(owned, owners, rank, touched.data(), touchedRanks.data(), touchedTotal.data(), to,
               queue);
   }
-  describeUpdates();
 }
 
+/// Places for as many rows of each store as its capacity says.
+OwnedUpdates RowExchange::layOutUpdates() {
+  std::vector<int64_t> firsts{0}, begins{0};
+  for (int64_t store = 0; store < storeCount(); ++store) {
+    int64_t &capacity = updates[store].capacity;
+    capacity = std::max(capacity, capacityBucket(firstWanted(store + 1) - firstWanted(store)));
+    firsts.push_back(firsts.back() + capacity);
+    begins.push_back(begins.back() + aligned(capacity * stores[store].dim));
+  }
+  updateRows.ensure(firsts.back() + 1, queue);
+  updateSums.ensure(begins.back() + 1, queue);
+  if (askers > ranks)
+    updateOwned.ensure(firsts.back() + 1, queue);
+  for (int64_t store = 0; store < storeCount(); ++store) {
+    Update &update = updates[store];
+    update.rows = updateRows.data() + firsts[store];
+    update.sums = updateSums.data() + begins[store];
+    update.isOwned = askers > ranks ? updateOwned.data() + firsts[store] : nullptr;
+  }
+  return {tables.add(firsts, queue),
+          tables.add(begins, queue),
+          updateRows.data(),
+          updateSums.data(),
+          counts.ensure(storeCount() + 1, queue),
+          askers > ranks ? updateOwned.data() : nullptr};
+}
+
+/// Each row of a store has one term: its sum.
 void RowExchange::describeUpdates() {
-  const int64_t room = roomFor(wanted.back());
+  int64_t room = 0;
+  for (const Update &update : updates)
+    room = std::max(room, update.capacity + 1);
   if (iota.capacity() < room) {
     fillNumbers(iota.ensure(room, queue), room, queue);
     fillNumbers(narrowIota.ensure(room, queue), room, queue);
@@ -168,10 +186,6 @@ void RowExchange::describeUpdates() {
   std::vector<SegmentSums> segments(stores.size());
   for (int64_t store = 0; store < storeCount(); ++store) {
     Update &update = updates[store];
-    const int64_t first = firstWanted(store);
-    update.most = firstWanted(store + 1) - first;
-    update.rows = updateRows.data() + first;
-    update.isOwned = askers > ranks ? updateOwned.data() + first : nullptr;
     update.numbers = iota.data();
     SegmentSums &sums = segments[store];
     sums.dim = sums.terms.ld = stores[store].dim;

@@ -25,12 +25,18 @@ PortionSums::PortionSums(Communicator &comm, int32_t portions, const cudaStream_
 
 void PortionSums::begin() {
   for (Sum &sum : sums) {
-    for (const Node &node : sum.nodes)
-      sum.free.push_back(node.values);
+    sum.free.clear(); // each step takes the same memory in the same order
+    for (DeviceArray<float> &memory : sum.memory)
+      sum.free.push_back(memory.data());
     sum.nodes.clear();
     sum.given = 0;
     sum.total = nullptr;
   }
+}
+
+void PortionSums::describePlaces(std::vector<int64_t> &key) const {
+  for (const Sum &sum : sums)
+    key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(sum.total)));
 }
 
 void PortionSums::contribute(int32_t number, std::span<const float *const> partial,
@@ -149,6 +155,10 @@ void PortionSums::gather(Communicator &on, Sum &sum, const float *mine) {
 }
 
 void PortionSums::collect(int32_t number, std::span<float *const> totals) {
+  if (!has(number) && !isWhole(number))
+    throw Error("sum " + std::to_string(number) + " over portions is read, and " +
+                std::to_string(isGiven(number) ? sums[number].given : 0) + " of the " +
+                std::to_string(own.count) + " portions of this rank have given to it");
   Sum &sum = sums[number];
   if (!sum.total) // it is needed in the stage that gives it
     reduce(comm, sum);

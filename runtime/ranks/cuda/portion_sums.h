@@ -20,8 +20,9 @@ public:
   void begin() override;
   void contribute(int32_t number, std::span<const float *const> partial,
                   std::span<const int64_t> floats) override;
-  bool isWhole(int32_t number) const override { return isWhole(sums[number]); }
-  bool has(int32_t number) const override { return sums[number].total != nullptr; }
+  bool isWhole(int32_t number) const override { return isGiven(number) && isWhole(sums[number]); }
+  bool has(int32_t number) const override { return isGiven(number) && sums[number].total; }
+  void describePlaces(std::vector<int64_t> &key) const override;
   void reduce(Communicator &on, int32_t number) override { reduce(on, sums[number]); }
   void reduce(Communicator &on) override;
   void collect(int32_t number, std::span<float *const> totals) override;
@@ -52,6 +53,8 @@ private:
     int64_t begin, count;
   };
 
+  /// Whether any portion has ever given to it.
+  bool isGiven(int32_t number) const { return static_cast<size_t>(number) < sums.size(); }
   bool isWhole(const Sum &sum) const { return sum.given == own.count && !sum.total; }
   bool isSliced(const Sum &sum) const { return ranks > 2 && sum.length > kMostWhole; }
   Slice sliceOf(const Sum &sum, int32_t of) const;

@@ -102,6 +102,7 @@ private:
   float *exchangeNode(size_t number, bool ofReplicas, float *to);
   std::vector<LeafNode> listLeaves() const;
   OwnedRows describeOwned();
+  OwnedUpdates layOutUpdates();
   void describeUpdates();
   CommMemory onDevice() const { return {CommMemory::Kind::device, queue}; }
 

@@ -301,10 +301,10 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t first = flagsBefore(owned, before, total, owned.distinct.firsts[store]);
     const int64_t at = before[u] - first, dim = owned.dims[store];
     for (int64_t c = lane; c < dim; c += lanes)
-      updates.sums[owned.updates[store] + at * dim + c] = addLeavesOf(owned, u, store, c);
+      updates.sums[updates.begins[store] + at * dim + c] = addLeavesOf(owned, u, store, c);
     if (lane != 0)
       continue;
-    const int64_t to = owned.cells.firsts[store * owned.cells.askers] + at;
+    const int64_t to = updates.firsts[store] + at;
     const int64_t k = owned.segments[u], row = owned.order[k];
     updates.rows[to] = owned.rows[row];
     if (updates.isOwned)

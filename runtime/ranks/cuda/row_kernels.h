@@ -126,7 +126,6 @@ struct OwnedRows {
   const int64_t *begins = nullptr;   ///< [askers * stores] of sums in the message of an asker
   const int64_t *flags = nullptr;    ///< likewise
   const int64_t *dims = nullptr;     ///< [stores]
-  const int64_t *updates = nullptr;  ///< [stores] the float of `sums` where those of a store begin
   const LeafNode *leaves = nullptr;  ///< in the order of portions
   const int32_t *leafFirsts = nullptr; ///< [ranks + 1] where those of a rank begin
   int64_t widest = 0;
@@ -134,6 +133,8 @@ struct OwnedRows {
 
 /// What is updated. Rows of a store lie one behind another from its place on, as their sums do.
 struct OwnedUpdates {
+  const int64_t *firsts = nullptr; ///< [stores] the row where those of a store begin
+  const int64_t *begins = nullptr; ///< [stores] the float of `sums` where those of a store begin
   float **rows = nullptr;
   float *sums = nullptr;
   int64_t *counts = nullptr; ///< [stores] how many there are

@@ -79,7 +79,7 @@ static bool (*findAttributeRule(StringRef name))(Attribute) {
       {D::TablesAttrHelper::getNameStr(), isArrayOf<FlatSymbolRefAttr>},
       {D::TrainsAttrHelper::getNameStr(), isArrayOf<FlatSymbolRefAttr>},
       {D::SingleRankAttrHelper::getNameStr(), isA<StringAttr>},
-      {D::SinglePortionAttrHelper::getNameStr(), isA<StringAttr>},
+      {D::MeetingAttrHelper::getNameStr(), isA<StringAttr>},
       {D::DecisionsAttrHelper::getNameStr(), isArrayOf<StringAttr>},
       {D::IdentityAttrHelper::getNameStr(), isA<StringAttr>},
       {D::TargetAttrHelper::getNameStr(), isA<TargetKindAttr>}};

@@ -48,7 +48,9 @@ public:
 
 private:
   bool isReady(Value value) const { return ofCopy.contains(value); }
-  bool isOfCopy(Operation *op) const { return op->getNumResults() != 0 && isReady(op->getResult(0)); }
+  bool isOfCopy(Operation *op) const {
+    return op->getNumResults() != 0 && isReady(op->getResult(0));
+  }
   bool findSlice(Operation *op, llvm::SetVector<Operation *> &slice) const;
   void dispatchSlice(ArrayRef<Operation *> slice);
 
@@ -82,9 +84,9 @@ void Stages::findUpdate() {
   if (!isDistributed(program))
     return;
   for (Operation &op : llvm::reverse(body)) {
-    bool isOnlyRead = op.getNumResults() != 0 && !op.use_empty() &&
-                      llvm::all_of(op.getUsers(),
-                                   [&](Operation *user) { return update.contains(user); });
+    bool isOnlyRead =
+        op.getNumResults() != 0 && !op.use_empty() &&
+        llvm::all_of(op.getUsers(), [&](Operation *user) { return update.contains(user); });
     bool writesRows = isa<RowKernelOp>(op) && op.getNumResults() == 0;
     if (writesRows || (isOnlyRead && !isOfCopy(&op) && !op.hasTrait<GivesToSums>()))
       update.insert(&op);
@@ -121,9 +123,8 @@ void Stages::dispatchSlice(ArrayRef<Operation *> slice) {
   IRMapping clones;
   for (Operation *op : slice) {
     bool hasRows = llvm::any_of(op->getResultTypes(), [](Type type) { return getRowDomain(type); });
-    bool isReadLater = llvm::any_of(op->getUsers(), [&](Operation *user) {
-      return !llvm::is_contained(slice, user);
-    });
+    bool isReadLater = llvm::any_of(
+        op->getUsers(), [&](Operation *user) { return !llvm::is_contained(slice, user); });
     if (hasRows && isReadLater && mayRepeat(op)) {
       builder.setInsertionPointAfter(op);
       dispatch.insert(builder.clone(*op, clones));
@@ -183,11 +184,12 @@ struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
     stages.findDispatch();
     for (Operation &op : program.getBody().front()) {
       Stage stage = stages.of(&op);
-      op.setAttr(GenRecDialect::StageAttrHelper::getNameStr(), StageAttr::get(&getContext(), stage));
+      op.setAttr(GenRecDialect::StageAttrHelper::getNameStr(),
+                 StageAttr::get(&getContext(), stage));
       count(stage);
     }
     if (Operation *waits = stages.findSumWithinCompute())
-      program->setAttr(GenRecDialect::SinglePortionAttrHelper::getNameStr(),
+      program->setAttr(GenRecDialect::MeetingAttrHelper::getNameStr(),
                        StringAttr::get(&getContext(), describeWait(waits)));
   }
 
@@ -195,8 +197,9 @@ struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
     std::string name = nameForUser(op) + placeForUser(op);
     if (isa<TableRowsOp>(op))
       return name + " looks up ids that the step computes";
-    return name + " is a sum over all rows of the batch that the rest of the step depends on, and that "
-                  "depends on parameters";
+    return name +
+           " is a sum over all rows of the batch that the rest of the step depends on, and that "
+           "depends on parameters";
   }
 
   void count(Stage stage) {

@@ -69,7 +69,7 @@ genrec.model @stages {
 // computes, and the rows that compute reads as well are computed twice. What only updates read is of the update.
 // CHECK-LABEL: genrec.model @distributed
 // CHECK: genrec.program @train
-// CHECK-NOT: single_portion
+// CHECK-NOT: genrec.meeting
 // CHECK: genrec.table_rows {{.*}}stage dispatch
 // CHECK: genrec.mul {{.*}}stage compute
 // CHECK: genrec.mul {{.*}}stage dispatch
@@ -83,9 +83,9 @@ genrec.model @stages {
 // CHECK: genrec.step_value {{.*}}stage update
 // CHECK: genrec.row_kernel {{.*}}stage update
 
-// The sum of a value that depends on parameters, within compute: one portion would wait for the others.
+// The sum of a value that depends on parameters, within compute: the portions of a rank meet there.
 // CHECK: genrec.program @waits
-// CHECK-SAME: genrec.single_portion = "{{.*}} is a sum over all rows of the batch that the rest of the step depends on, and that depends on parameters"
+// CHECK-SAME: genrec.meeting = "{{.*}} is a sum over all rows of the batch that the rest of the step depends on, and that depends on parameters"
 !w = tensor<?xf32, #genrec.rows<@request>>
 !w1 = tensor<?x1xf32, #genrec.rows<@request>>
 genrec.model @distributed {

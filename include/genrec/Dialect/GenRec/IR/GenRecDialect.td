@@ -60,8 +60,8 @@ def GenRec_Dialect : Dialect {
     "::mlir::ArrayAttr":$columns,            // expand-updates: the columns that it reads,
     "::mlir::ArrayAttr":$tables,             //   the tables that it reads,
     "::mlir::ArrayAttr":$trains,             //   the tables that it updates
-    "::mlir::StringAttr":$single_rank,       // distribute: why it cannot run on several ranks,
-    "::mlir::StringAttr":$single_portion,    //   or a rank not several portions of a batch
+    "::mlir::StringAttr":$single_rank,       // distribute: why it cannot run on several ranks
+    "::mlir::StringAttr":$meeting,           // assign-stages: what portions meet for within compute
     // On a model, and on the module.
     "::mlir::ArrayAttr":$decisions,          // every graph pass: "<pass>: <decision>: <reason>"
     "::mlir::StringAttr":$identity,          // what a checkpoint knows the model by (Identity.h)

@@ -23,7 +23,9 @@ def AssignStages : GenRecPass<"genrec-assign-stages"> {
     - `update` holds the kernels that write parameters and table rows, and all that only these read,
       back to the sums over portions (`collect`, `collect_rows`).
 
-    Sets `genrec.stage` on every other op of every program.
+    Sets `genrec.stage` on every other op of every program. Where `compute` needs what all portions
+    give (a sum that depends on parameters, rows by ids that it makes), the portions of a rank wait
+    for each other: `genrec.meeting` of the program says at which op first.
   }];
   let statistics = [
     Statistic<"copyOps", "copy-ops", "ops of the copy stage">,

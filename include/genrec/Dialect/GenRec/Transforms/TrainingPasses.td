@@ -134,8 +134,11 @@ def Distribute : GenRecPass<"genrec-distribute"> {
     a sum over those rows (for the norm of all gradients) becomes `exact_sum`. A replicated value that
     is added to a partial one counts in the first portion only.
 
-    A program that cannot be run like this gets `genrec.single_rank`, or `genrec.single_portion`,
-    with the reason. With one portion on one rank, the new ops do nothing.
+    A program with a sum that would have to be added up but cannot be gets `genrec.single_rank`, with
+    the reason: it runs on one rank. One that needs a sum, or rows by ids that it makes, before its
+    portions have computed runs on any number of ranks: `assign-stages` notes the first such place as
+    `genrec.meeting`, where the portions of a rank wait for each other. With one portion on one rank,
+    the new ops do nothing.
 
     ```mlir
     %weight = genrec.reduce_rows %ones : …
