@@ -55,7 +55,7 @@ public:
 
   /// The same as run of one segment, with the distinct ids grouped by owner (ownerOf, below
   /// `owners`, at most kMostOwners), within an owner by first appearance. `ownerOffsets` has
-  /// owners + 1 entries. No counts.
+  /// owners + 1 entries. No counts. Scratch: 8 bytes per owner and 2,048 ids beside that of run.
   void runByOwner(const int64_t *ids, int64_t count, uint32_t owners, const UniqueResult &result,
                   int64_t *ownerOffsets, cudaStream_t stream);
 
