@@ -9,6 +9,7 @@
 
 #include "../../test/Cuda/row_steps.h"
 #include "genrec_rt/cuda/store.h"
+#include "genrec_rt/kernels/cuda/order.h"
 #include "genrec_rt/kernels/cuda/rows.h"
 #include "genrec_rt/kernels/cuda/segment_sums.h"
 #include "genrec_rt/kernels/cuda/unique.h"

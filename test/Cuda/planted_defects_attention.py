@@ -7,7 +7,7 @@ FOLDER = "include/genrec_rt/kernels/cuda/attention/"
 FORWARD, BACKWARD = FOLDER + "hopper_forward.h", FOLDER + "hopper_backward.h"
 TILE_LIST, CALLS = FOLDER + "tile_list.h", FOLDER + "attention.h"
 MMA_FORWARD, MMA_BACKWARD = FOLDER + "mma_forward.h", FOLDER + "mma_backward.h"
-PLAIN, BIAS = FOLDER + "plain.h", FOLDER + "bias_gradient.h"
+PLAIN, BIAS, TERMS = FOLDER + "plain.h", FOLDER + "bias_gradient.h", FOLDER + "tile_terms.h"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
 WIDE_TESTS = "AttentionHopper.StagesAreUsedAgainByWideHeads"
@@ -27,6 +27,10 @@ COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, C
 PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);"
 
 ATTENTION = [
+    # Biases of tiles.
+    hopper("far tiles have no position bias", TERMS, "rowBias[h] = bias + rowBias[h];", ";"),
+    hopper("tiles on the diagonal have one position bias", TERMS, "positionBucket(args, away - kOrigin + kBand - 1)",
+           "positionBucket(args, away - kOrigin)"),
     # Rings of tiles, forward.
     hopper("keys are copied over those that are read", FORWARD, "waitForPhase(&keys.empty, keyRing.parity ^ 1);"),
     hopper("values are copied over those that are read", FORWARD, "waitForPhase(&values.empty, valueRing.parity ^ 1);"),

@@ -2,6 +2,9 @@
 
 #include "device_copy.h"
 
+#include "kernels/cuda/look_back.h"
+
+#include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/prefix_sums.h"
 #include "genrec_rt/kernels/cuda/ranks.h"
 
@@ -50,6 +53,46 @@ TEST(FlagRanks, OfEveryNumberOfTiles) {
       flagRanks.run(input.data(), count, ranks.data(), total.data(), testStream());
       EXPECT_EQ(ranks.fetch(), expected) << count << ", one of " << of;
       EXPECT_EQ(total.fetch()[0], set) << count << ", one of " << of;
+    }
+}
+
+__global__ void lookBackOnce(LookBackTiles tiles, int64_t tile, uint32_t own, int64_t sum,
+                             uint32_t *before) {
+  const uint32_t found = tiles.lookBack(tile, own, sum);
+  if (threadIdx.x == 0)
+    *before = found;
+}
+
+// Of many tiles that have all shown their own sums, and few those of all up to them: a warp looks
+// back over several rounds, and adds nothing from before the first whole one it comes to. A block
+// of the emulator is seldom far ahead of others, so other tests go back one round.
+TEST(LookBack, OverManyTiles) {
+  constexpr int64_t kTiles = 900, kSums = 3;
+  for (int64_t whole : {0, 5, 500, 899})
+    for (int64_t tile : {1, 31, 33, 193, 577, 899}) {
+      std::vector<Word> states(static_cast<size_t>(LookBackTiles::words(kTiles, kSums)));
+      Copy<uint32_t> before{Numbers{77}};
+      uint32_t expected = 0;
+      for (int64_t sum = 0; sum < kSums; ++sum) {
+        uint32_t upTo = 0;
+        for (int64_t at = 0; at < kTiles; ++at) {
+          const auto own = static_cast<uint32_t>(at * at % 1000 + sum);
+          if (at == tile && sum == 1)
+            expected = upTo;
+          upTo += own;
+          const bool isWhole = at == 0 || at == whole;
+          // What its tile shows: look_back.h.
+          states[static_cast<size_t>(1 + sum * kTiles + at)] =
+              isWhole ? Word(2) << 32 | upTo : Word(1) << 32 | own;
+        }
+      }
+      Copy<Word> onDevice(states);
+      GENREC_CUDA_LAUNCH(testStream(), (LaunchShape{1, 32}), lookBackOnce,
+                         LookBackTiles{onDevice.data(), kTiles, kSums}, tile, 4u, int64_t(1),
+                         before.data());
+      EXPECT_EQ(before.fetch()[0], expected) << tile << " of " << whole;
+      EXPECT_EQ(onDevice.fetch()[static_cast<size_t>(1 + kTiles + tile)],
+                Word(2) << 32 | (expected + 4));
     }
 }
 

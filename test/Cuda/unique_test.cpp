@@ -5,6 +5,7 @@
 
 #include "genrec_rt/kernels/cuda/block_scan.h"
 #include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/order.h"
 #include "genrec_rt/kernels/cuda/unique.h"
 
 #include <gtest/gtest.h>
@@ -153,33 +154,58 @@ TEST(Unique, AllIdsEqualAndAllOfOnePlace) {
   EXPECT_EQ(uniqueOf(colliding, {0, 400}), expectedOf(colliding, {0, 400}));
 }
 
-TEST(Unique, OwnersGroupByFirstAppearance) {
-  for (uint32_t owners : {1u, 8u, 64u}) {
-    const Ids ids = randomIds(1000, 400, owners);
-    Unique unique("test");
-    Copy<int64_t> input(ids), distinct(Ids(ids.size())), offsets(Ids(owners + 1));
-    Copy<uint32_t> inverse{Numbers(ids.size())}, total{Numbers(1)};
-    unique.runByOwner(input.data(), 1000, owners,
-                      {distinct.data(), inverse.data(), nullptr, nullptr, total.data()},
-                      offsets.data(), testStream());
-    Found plain = expectedOf(ids, {0, 1000});
-    ASSERT_EQ(total.fetch()[0], plain.ids.size());
-    Ids grouped;
-    for (uint32_t owner = 0; owner < owners; ++owner)
-      std::copy_if(plain.ids.begin(), plain.ids.end(), std::back_inserter(grouped),
-                   [&](int64_t id) { return ownerOf(id, owners) == owner; });
-    Ids found = distinct.fetch();
-    found.resize(grouped.size());
-    EXPECT_EQ(found, grouped);
-    const Numbers numbers = inverse.fetch();
-    for (size_t i = 0; i < ids.size(); ++i)
-      ASSERT_EQ(found[numbers[i]], ids[i]);
-    const Ids begins = offsets.fetch();
-    for (uint32_t owner = 0; owner <= owners; ++owner)
-      EXPECT_EQ(begins[owner], std::count_if(grouped.begin(), grouped.end(), [&](int64_t id) {
-                  return ownerOf(id, owners) < owner;
-                }));
+/// Holds the distinct ids of each owner, in the order of their first appearance, to the definition.
+void expectGrouped(const Ids &ids, uint32_t owners, Unique &&unique = Unique("test")) {
+  SCOPED_TRACE(std::to_string(ids.size()) + " ids of " + std::to_string(owners));
+  const auto count = static_cast<int64_t>(ids.size());
+  Copy<int64_t> input(ids), distinct(Ids(ids.size())), offsets(Ids(owners + 1, -1));
+  Copy<uint32_t> inverse{Numbers(ids.size())}, total{Numbers{77}};
+  unique.runByOwner(input.data(), count, owners,
+                    {distinct.data(), inverse.data(), nullptr, nullptr, total.data()},
+                    offsets.data(), testStream());
+  const Found plain = expectedOf(ids, {0, count});
+  ASSERT_EQ(total.fetch()[0], plain.ids.size());
+  std::vector<Ids> ofOwners(owners);
+  for (int64_t id : plain.ids)
+    ofOwners[ownerOf(id, owners)].push_back(id);
+  Ids grouped, begins = {0};
+  for (const Ids &some : ofOwners) {
+    grouped.insert(grouped.end(), some.begin(), some.end());
+    begins.push_back(static_cast<int64_t>(grouped.size()));
   }
+  Ids found = distinct.fetch();
+  found.resize(grouped.size());
+  EXPECT_EQ(found, grouped);
+  EXPECT_EQ(offsets.fetch(), begins);
+  const Numbers numbers = inverse.fetch();
+  for (size_t i = 0; i < ids.size(); ++i)
+    ASSERT_EQ(found[numbers[i]], ids[i]) << i;
+}
+
+// Below and above a warp of owners and a block of them; most of 1,024 have none.
+TEST(Unique, OwnersGroupByFirstAppearance) {
+  for (uint32_t owners : {1u, 8u, 64u, 300u, 1024u})
+    expectGrouped(randomIds(1000, 400, owners), owners);
+  for (int64_t count : {0, 1, 33})
+    expectGrouped(randomIds(count, 20), 3);
+}
+
+// What was counted for the owners of the last call is forgotten.
+TEST(Unique, OwnersOfManyTiles) {
+  Unique unique("test");
+  for (uint32_t owners : {8u, 3u, 40u})
+    for (uint64_t below : {uint64_t(900), uint64_t(1) << 62})
+      expectGrouped(randomIds(owners == 3 ? 2049 : 12000, below, owners), owners,
+                    std::move(unique));
+  const Ids ids = randomIds(5000, 700), whole = {0, 5000};
+  EXPECT_EQ(uniqueOf(ids, whole, std::move(unique)), expectedOf(ids, whole));
+}
+
+TEST(Unique, MoreOwnersThanABlockCountsAreRefused) {
+  Unique unique("test");
+  for (uint32_t owners : {0u, 1025u})
+    EXPECT_THROW(unique.runByOwner(nullptr, 1, owners, {}, nullptr, testStream()),
+                 std::invalid_argument);
 }
 
 TEST(Unique, OwnersAreEven) {

@@ -204,7 +204,10 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   const CudaUnit *unit = getUnit();
   if (unit) {
     if (product == Product::shared && unitCompiler == UnitCompiler::nvcc)
-      return makeError("a model for a device cannot be a shared object yet; make a binary of it");
+      return makeError("a model for a device is made as a binary (--emit=binary, the default): what "
+                       "loads shared objects, 'genrec-checkpoint import', runs on the CPU and takes "
+                       "that of the same model without --target=cuda, as checkpoints do not depend "
+                       "on the target");
     const bool isLinked = product == Product::shared || product == Product::binary;
     input = isLinked ? (output + ".o").str() : output.str();
     if (Error error = compileUnit(product, source, input, isVerbose))

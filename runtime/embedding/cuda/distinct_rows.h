@@ -9,6 +9,7 @@
 #define GENREC_RT_EMBEDDING_CUDA_DISTINCT_ROWS_H
 
 #include "genrec_rt/device.h"
+#include "genrec_rt/kernels/cuda/order.h"
 #include "genrec_rt/kernels/cuda/segment_sums.h"
 #include "genrec_rt/kernels/cuda/unique.h"
 

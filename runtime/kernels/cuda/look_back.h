@@ -22,13 +22,15 @@ namespace genrec::rt::cuda {
 ///     for (int64_t tile; (tile = tiles.take()) < tiles.count;) {
 ///       ... uint32_t before = tiles.sumBefore(tile, own); ...
 ///     }
+///
+/// Tiles may have several sums: those of one number lie side by side, as a warp reads them.
 struct LookBackTiles {
-  /// words(count) of them, zeros before the launch and zeros again behind it. The first counts the
-  /// tiles that were taken.
+  /// words(count, sums) of them, zeros before the launch; words(count) are zeros again behind it.
+  /// The first counts the tiles that were taken.
   Word *states;
-  int64_t count;
+  int64_t count, sums = 1;
 
-  static int64_t words(int64_t tiles) { return 1 + tiles; }
+  static constexpr int64_t words(int64_t tiles, int64_t sums = 1) { return 1 + tiles * sums; }
 
   /// The next tile; `count` or more where none is left. Called by the whole block, which meets in
   /// sumBefore before it calls this again.
@@ -53,6 +55,8 @@ struct LookBackTiles {
   __device__ uint32_t sumBefore(int64_t tile, uint32_t own) const {
     __shared__ uint32_t beforeTile;
     if (warpOf() == 0) {
+      if (laneOf() == 0)
+        show(tile, own);
       const uint32_t before = lookBack(tile, own);
       if (laneOf() == 0)
         beforeTile = before;
@@ -61,31 +65,50 @@ struct LookBackTiles {
     return beforeTile;
   }
 
-private:
-  /// What a tile shows: nothing yet, its own sum, or that of all tiles up to it.
-  static constexpr Word kOwn = Word(1) << 32, kAll = Word(2) << 32;
+  /// Shows a tile's own sum of number `sum`.
+  __device__ void show(int64_t tile, uint32_t own, int64_t sum = 0) const {
+    storeRelaxed(shownOf(sum) + tile, (tile == 0 ? kAll : kOwn) | own);
+  }
 
-  __device__ uint32_t lookBack(int64_t tile, uint32_t own) const {
-    Word *shown = states + 1;
-    if (laneOf() == 0)
-      storeRelaxed(shown + tile, (tile == 0 ? kAll : kOwn) | own);
+  /// The sum of the tiles before `tile`, which has shown its `own` (of lane 0). Called by a whole
+  /// warp.
+  __device__ uint32_t lookBack(int64_t tile, uint32_t own, int64_t sum = 0) const {
+    Word *shown = shownOf(sum);
     uint32_t before = 0;
-    for (int64_t behind = tile; behind > 0; behind -= kWarp) {
-      const int64_t at = behind - 1 - laneOf();
-      Word state = kAll; // before the first
-      while (at >= 0 && (state = loadRelaxed(shown + at)) < kOwn) {
+    bool isWhole = false;
+    for (int64_t behind = tile; behind > 0 && !isWhole; behind -= kDepth * kWarp) {
+      // A round's loads are under way together, as rounds wait for each other.
+      Word state[kDepth];
+#pragma unroll
+      for (int d = 0; d < kDepth; ++d) {
+        const int64_t at = behind - 1 - d * kWarp - laneOf();
+        state[d] = at >= 0 ? loadRelaxed(shown + at) : kAll; // before the first
       }
-      const uint32_t whole = __ballot_sync(kAllLanes, state >= kAll);
-      const int last = whole ? __ffs(static_cast<int>(whole)) - 1 : kWarp - 1;
-      const uint32_t taken = laneOf() <= last ? static_cast<uint32_t>(state) : 0;
-      before += __shfl_sync(kAllLanes, inclusiveWarpSum(taken), kWarp - 1);
-      if (whole)
-        break;
+#pragma unroll
+      for (int d = 0; d < kDepth; ++d) {
+        if (isWhole)
+          break;
+        const int64_t at = behind - 1 - d * kWarp - laneOf();
+        while (state[d] < kOwn)
+          state[d] = loadRelaxed(shown + at);
+        const uint32_t whole = __ballot_sync(kAllLanes, state[d] >= kAll);
+        const int last = whole ? __ffs(static_cast<int>(whole)) - 1 : kWarp - 1;
+        const uint32_t taken = laneOf() <= last ? static_cast<uint32_t>(state[d]) : 0;
+        before += __shfl_sync(kAllLanes, inclusiveWarpSum(taken), kWarp - 1);
+        isWhole = whole != 0;
+      }
     }
     if (laneOf() == 0 && tile > 0)
       storeRelaxed(shown + tile, kAll | (before + own));
     return before;
   }
+
+private:
+  /// What a tile shows: nothing yet, its own sum, or that of all tiles up to it.
+  static constexpr Word kOwn = Word(1) << 32, kAll = Word(2) << 32;
+  static constexpr int kDepth = 6; ///< words of a lane in a round: 576 tiles take two
+
+  __device__ Word *shownOf(int64_t sum) const { return states + 1 + sum * count; }
 };
 
 /// `count` tiles with states of their own, reused from launch to launch of one stream.

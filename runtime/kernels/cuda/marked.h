@@ -17,6 +17,10 @@ public:
   /// The item that this thread has in `round`.
   __device__ static int place(int round) { return (warpOf() * Each + round) * kWarp + laneOf(); }
 
+  MarkedTile() = default;
+  /// With the marks of a round that its lane has: of the lanes, a bit each.
+  __device__ explicit MarkedTile(uint32_t word) : word(word) {}
+
   /// Called once for every round by whole warps.
   __device__ void mark(int round, bool isMarked) {
     const uint32_t lanes = __ballot_sync(kAllLanes, isMarked);

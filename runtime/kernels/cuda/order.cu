@@ -2,6 +2,8 @@
 
 #include "genrec_rt/kernels/cuda/order.h"
 
+#include "key_ranks.h"
+
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/prefix_sums.h"
@@ -13,13 +15,12 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+constexpr int kThreads = 256;
 constexpr int kEach = 16; ///< items of a thread
 constexpr int kPerBlock = kThreads * kEach;
 /// The widest digit: two passes order up to 2^22 keys, and the counts of a block's warps fit into
 /// the 48 KiB that a kernel may have without asking.
 constexpr int kMostBits = 11, kMostDigits = 1 << kMostBits;
-static_assert(kPerBlock <= UINT16_MAX, "counts of a block are 16 bits wide");
 
 /// What a pass reads: the digit of the item at `at` of the order so far.
 struct Pass {
@@ -73,51 +74,35 @@ __global__ void __launch_bounds__(kThreads)
     counts[static_cast<int64_t>(digit) * gridDim.x + blockIdx.x] = mine[digit];
 }
 
-/// A block places its items: behind equal digits of earlier blocks, warps, rounds, lanes. Warps
-/// count for themselves, and meet once to learn what those before them have.
+/// A block places its items: behind equal digits of earlier blocks, and those before in its tile.
 __global__ void __launch_bounds__(kThreads)
     place(Pass pass, const uint32_t *before, uint32_t *to, uint32_t *toKeys) {
+  using Ranks = KeyRanks<kThreads, kEach, kMostDigits>;
+  __shared__ Ranks ofTile;
   __shared__ uint32_t next[kMostDigits];
-  __shared__ uint16_t ofWarp[kWarps][kMostDigits];
   const int64_t present = pass.present();
   if (static_cast<int64_t>(blockIdx.x) * kPerBlock >= present)
     return;
   uint32_t keys[kEach], ranks[kEach];
   pass.load(present, keys);
-  for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads)
-    for (int warp = 0; warp < kWarps; ++warp)
-      ofWarp[warp][digit] = 0;
-  __syncthreads();
-  uint16_t *own = ofWarp[warpOf()];
-#pragma unroll
-  for (int round = 0; round < kEach; ++round) {
-    const bool isItem = Pass::place(round) < present;
-    const int digit = isItem ? pass.digit(keys[round]) : kMostDigits;
-    const uint32_t equal = __match_any_sync(kAllLanes, digit);
-    const uint32_t seen = isItem ? own[digit] : 0;
-    ranks[round] = seen + static_cast<uint32_t>(__popc(equal & ((1u << laneOf()) - 1)));
-    __syncwarp(); // all have read what this round adds to
-    if (isItem && ranks[round] == seen)
-      own[digit] = static_cast<uint16_t>(seen + static_cast<uint32_t>(__popc(equal)));
-    __syncwarp(); // the next round reads it
-  }
-  __syncthreads();
+  ofTile.rank(
+      pass.digits(),
+      [&](int round) {
+        return Pass::place(round) < present ? pass.digit(keys[round]) : Ranks::kNone;
+      },
+      ranks);
+  __syncthreads(); // warps have counted
   for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads) {
-    uint32_t sum = 0;
-    for (int warp = 0; warp < kWarps; ++warp) {
-      const uint32_t here = ofWarp[warp][digit];
-      ofWarp[warp][digit] = static_cast<uint16_t>(sum);
-      sum += here;
-    }
+    ofTile.addWarps(digit);
     next[digit] = before[static_cast<int64_t>(digit) * gridDim.x + blockIdx.x];
   }
-  __syncthreads();
+  __syncthreads(); // sums of the warps before are there
 #pragma unroll
   for (int round = 0; round < kEach; ++round) {
     if (Pass::place(round) >= present)
       continue;
     const int digit = pass.digit(keys[round]);
-    const uint32_t target = next[digit] + own[digit] + ranks[round];
+    const uint32_t target = next[digit] + ofTile.before(digit) + ranks[round];
     to[target] = pass.position(Pass::place(round));
     if (toKeys)
       toKeys[target] = keys[round];

@@ -2,142 +2,56 @@
 
 #include "genrec_rt/kernels/cuda/unique.h"
 
-#include "look_back.h"
-#include "marked.h"
+#include "unique_numbers.h"
 
-#include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/launch.h"
-#include "genrec_rt/kernels/cuda/offsets.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 namespace genrec::rt::cuda {
 
+using namespace unique;
+
 namespace {
 
-constexpr int kThreads = 256, kEach = 8;
-using Marked = MarkedTile<kThreads, kEach>;
-
-/// What a slot holds: nothing, as all bits set; the least position so far of the id that has it;
-/// with this bit, the number of the id.
-constexpr uint32_t kFree = 0xFFFFFFFFu, kNumbered = 0x80000000u;
+/// The results of no ids.
+void clear(const UniqueResult &result, int64_t *offsets, int64_t parts, cudaStream_t stream) {
+  GENREC_CUDA_CHECK(cudaMemsetAsync(result.total, 0, sizeof(uint32_t), stream));
+  if (offsets)
+    GENREC_CUDA_CHECK(
+        cudaMemsetAsync(offsets, 0, static_cast<size_t>(parts + 1) * sizeof(int64_t), stream));
+}
 
 LaunchShape shapeOf(int64_t items) { return shapeOfThreads(items, kThreads); }
 
-/// The ids of a call and the hash table over them. A slot names its id by a position, so keys need
-/// no memory of their own.
-struct Batch {
-  const int64_t *ids;
-  int64_t count;
-  const int64_t *offsets; ///< of segments; null: one is all of the batch
-  int64_t segments;
-  uint32_t *slots; ///< [2 count]
-  /// [count] kFree of an id that is skipped; of a repetition the item of its tile that has its id
-  /// first.
-  uint32_t *slotOf;
-  uint2 *notes; ///< [tiles][kItems / 32] of 32 positions each: a bit each for what Notes has
-  bool skipsZero;
-
-  __device__ bool isSkipped(int64_t id) const { return skipsZero && id == 0; }
-};
-
-/// The positions that equal ids share.
-struct Segment {
-  int64_t from, to;
-
-  __device__ Segment(const Batch &batch, int64_t i) : from(0), to(batch.count) {
-    if (!batch.offsets)
-      return;
-    const int64_t segment = lastAtMost(batch.offsets, batch.segments, i);
-    from = batch.offsets[segment];
-    to = batch.offsets[segment + 1];
-  }
-  __device__ bool has(int64_t i) const { return from <= i && i < to; }
-};
-
-/// What is known of an id once it is placed. Bits of 32 positions are words of Batch::notes.
-struct Notes {
-  bool mayBeFirst = false; ///< no earlier position of the id was seen
-  bool isRepeated = false; ///< in its tile
-
-  /// By whole warps, of the position of lane 0.
-  __device__ void write(const Batch &batch, int64_t first) const {
-    const uint2 words = {__ballot_sync(kAllLanes, mayBeFirst),
-                         __ballot_sync(kAllLanes, isRepeated)};
-    if (laneOf() == 0)
-      batch.notes[first / kWarp] = words;
-  }
-  __device__ static Notes read(const Batch &batch, int64_t i) {
-    const uint2 words = batch.notes[i / kWarp];
-    return {(words.x >> laneOf() & 1) != 0, (words.y >> laneOf() & 1) != 0};
-  }
-};
-
-/// Two slots of a position, and its count.
-__global__ void __launch_bounds__(kThreads) clearSlots(Batch batch, uint32_t *counts) {
-  for (int64_t i = threadInGrid(); i < batch.count; i += threadsInGrid()) {
+/// Two slots of a position; notes of 32, which tiles have to their ends; and what is counted.
+__global__ void __launch_bounds__(kThreads)
+    clearSlots(Batch batch, int64_t noteWords, LookBackTiles tiles, Owners owners,
+               uint32_t *counts) {
+  for (int64_t i = threadInGrid(); i < noteWords * kWarp; i += threadsInGrid()) {
+    if (i < noteWords)
+      batch.notes[i] = {0, 0};
+    if (i < owners.count)
+      owners.totals[i] = 0;
+    if (i >= batch.count)
+      continue;
     reinterpret_cast<uint2 *>(batch.slots)[i] = {kFree, kFree};
     if (counts)
       counts[i] = 0;
   }
+  for (int64_t i = threadInGrid(); i < tiles.words(tiles.count, tiles.sums); i += threadsInGrid())
+    tiles.states[i] = 0;
 }
-
-/// Gives the id of position `i` its slot, and the slot the least position of its id.
-__device__ uint32_t placeId(const Batch &batch, int64_t i, int64_t id, Notes &notes) {
-  const Segment segment(batch, i);
-  const auto begin = static_cast<uint32_t>(2 * segment.from),
-             size = static_cast<uint32_t>(2 * (segment.to - segment.from));
-  const auto position = static_cast<uint32_t>(i);
-  auto at = static_cast<uint32_t>((splitMix64(static_cast<uint64_t>(id)) >> 32) * size >> 32);
-  while (true) {
-    uint32_t *slot = batch.slots + begin + at;
-    // Most ids are there already: a load is cheaper than an exchange.
-    uint32_t there = loadRelaxed(slot);
-    if (there == kFree)
-      there = atomicCAS(slot, kFree, position);
-    notes.mayBeFirst = there > position; // kFree: nobody was there
-    if (there == kFree)
-      return begin + at;
-    if (batch.ids[there] == id) {
-      // Of an id that occurs a million times, few occurrences need an exchange.
-      if (there > position)
-        atomicMin(slot, position);
-      return begin + at;
-    }
-    at = at + 1 < size ? at + 1 : 0;
-  }
-}
-
-/// The ids of a tile in shared memory, and a hash table over them as that over the batch.
-struct TileIds {
-  static constexpr uint32_t kSlots = 2 * Marked::kItems;
-
-  int64_t ids[Marked::kItems];
-  uint32_t items[kSlots];
-
-  /// The slot of an item, which ends with the first item that has its id.
-  __device__ uint32_t place(const Batch &batch, int64_t first, uint32_t item) {
-    const int64_t id = ids[item];
-    auto at = static_cast<uint32_t>(splitMix64(static_cast<uint64_t>(id))) % kSlots;
-    while (true) {
-      uint32_t there = loadRelaxed(items + at);
-      if (there == kFree)
-        there = atomicCAS(items + at, kFree, item);
-      if (there == kFree)
-        return at;
-      if (ids[there] == id && Segment(batch, first + item).has(first + there)) {
-        if (there > item)
-          atomicMin(items + at, item);
-        return at;
-      }
-      at = (at + 1) % kSlots;
-    }
-  }
-};
 
 /// Places ids. A tile finds its own repetitions first, and only what is left goes to the table.
-__global__ void __launch_bounds__(kThreads) placeIds(Batch batch, int64_t tiles) {
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    placeIds(Batch batch, int64_t tiles, Owners owners) {
   __shared__ TileIds tileIds;
+  __shared__ uint32_t distinct[Unique::kMostOwners];
+  for (uint32_t owner = threadIdx.x; owner < owners.count; owner += kThreads)
+    distinct[owner] = 0;
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t first = tile * Marked::kItems;
     __syncthreads(); // nobody reads the last tile's
@@ -149,44 +63,30 @@ __global__ void __launch_bounds__(kThreads) placeIds(Batch batch, int64_t tiles)
     for (uint32_t at = threadIdx.x; at < TileIds::kSlots; at += kThreads)
       tileIds.items[at] = kFree;
     __syncthreads(); // ids are there, and no items
-    uint32_t at[kEach];
+    Placing placing;
+    placing.findRepetitions(batch, first, tileIds);
+    const auto begin = static_cast<uint32_t>(first);
+    placing.take(batch, begin, tileIds.ids);
+    placing.lookOn(batch, begin, tileIds.ids);
+    if (owners.count)
+#pragma unroll
+      for (int round = 0; round < kEach; ++round)
+        if (placing.isGoing(round) && placing.there[round] == kFree)
+          atomicAdd(distinct + ownerOf(tileIds.ids[Marked::place(round)], owners.count), 1u);
+    placing.lower(batch, begin);
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
-      const auto item = static_cast<uint32_t>(Marked::place(round));
-      at[round] = first + item < batch.count && !batch.isSkipped(tileIds.ids[item])
-                      ? tileIds.place(batch, first, item)
-                      : kFree;
-    }
-    __syncthreads(); // the first item of every id is known
-#pragma unroll
-    for (int round = 0; round < kEach; ++round) {
-      const auto item = static_cast<uint32_t>(Marked::place(round));
-      uint32_t slot = kFree;
-      Notes notes;
-      if (at[round] != kFree) {
-        slot = tileIds.items[at[round]];
-        notes.isRepeated = slot != item;
-        if (!notes.isRepeated)
-          slot = placeId(batch, first + item, tileIds.ids[item], notes);
-      }
-      if (first + item < batch.count)
-        batch.slotOf[first + item] = slot;
-      notes.write(batch, first + item);
+      const uint32_t position = begin + static_cast<uint32_t>(Marked::place(round));
+      const bool goes = placing.isGoing(round);
+      Notes::write(batch, position, goes && placing.there[round] > position,
+                   !goes && placing.slot[round] != kFree);
+      if (position < batch.count)
+        batch.slotOf[position] = placing.slot[round];
     }
   }
-}
-
-/// Where the segments begin that begin in the tile from `first` on; the last tile has those behind
-/// all ids.
-__device__ void writeOffsets(const Batch &batch, int64_t first, bool isLast, uint32_t before,
-                             uint32_t sum, const Marked::Shared &marked, int64_t *offsets) {
-  const int64_t all = batch.segments + 1, end = first + Marked::kItems;
-  const int64_t segmentEnd = isLast ? all : firstAtLeast(batch.offsets, all, end);
-  for (int64_t s = firstAtLeast(batch.offsets, all, first) + threadIdx.x; s < segmentEnd;
-       s += kThreads) {
-    const int64_t at = batch.offsets[s];
-    offsets[s] = before + (at < batch.count ? marked.rank(static_cast<int>(at - first)) : sum);
-  }
+  __syncthreads(); // distinct ids are counted
+  for (uint32_t owner = threadIdx.x; owner < owners.count; owner += kThreads)
+    atomicAdd(owners.totals + owner, distinct[owner]);
 }
 
 /// What the items of a tile tell its repetitions, and these it.
@@ -195,72 +95,55 @@ struct TileNumbers {
   uint32_t repetitions[Marked::kItems];
 };
 
-/// Numbers distinct ids by first appearance. An id is first in the tile that has its number or in
-/// an earlier one, which is under way (look_back.h): its number will be in its slot.
-__global__ void __launch_bounds__(kThreads)
-    numberIds(Batch batch, LookBackTiles tiles, UniqueResult result, uint32_t owners,
-              uint32_t *ownerOfId) {
-  __shared__ Marked::Shared shared;
+/// Numbers distinct ids and writes what is asked for. An id is first in the tile that has its
+/// number or in an earlier one, which is under way (look_back.h): its number will be in its slot.
+template <class Numbering>
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    numberIds(Batch batch, LookBackTiles tiles, Numbering numbering, UniqueResult result) {
+  __shared__ typename Numbering::Shared shared;
   __shared__ TileNumbers ofTile;
+  numbering.begin(shared);
   for (int64_t tile; (tile = tiles.take()) < tiles.count;) {
     const int64_t first = tile * Marked::kItems;
-    uint32_t slot[kEach], there[kEach];
-    Notes notes[kEach];
+    Placed placed(batch, first);
+    const bool counts = Numbering::kMayCount && result.counts;
+    if (counts)
+#pragma unroll
+      for (int round = 0; round < kEach; ++round)
+        ofTile.repetitions[Marked::place(round)] = 0;
+    uint32_t there[kEach];
+    numbering.number(batch, tiles, tile, placed, result, shared, there);
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
-      const int64_t i = first + Marked::place(round);
-      slot[round] = i < batch.count ? batch.slotOf[i] : kFree;
-      notes[round] = Notes::read(batch, i);
-      ofTile.repetitions[Marked::place(round)] = 0;
-    }
-#pragma unroll
-    for (int round = 0; round < kEach; ++round)
-      there[round] = notes[round].mayBeFirst ? loadRelaxed(batch.slots + slot[round]) : 0;
-    Marked marked;
-#pragma unroll
-    for (int round = 0; round < kEach; ++round)
-      marked.mark(round, notes[round].mayBeFirst &&
-                             there[round] == static_cast<uint32_t>(first + Marked::place(round)));
-    const uint32_t sum = marked.count();
-    marked.show(shared);
-    const uint32_t before = tiles.sumBefore(tile, sum);
-#pragma unroll
-    for (int round = 0; round < kEach; ++round) {
-      const uint32_t number = before + marked.rank(round);
-      if (!marked.isMarked(round))
+      if (!placed.isFirst(round))
         continue;
-      there[round] = kNumbered | number;
-      storeRelaxed(batch.slots + slot[round], there[round]);
-      const int64_t id = batch.ids[first + Marked::place(round)];
       if (result.ids)
-        result.ids[number] = id;
-      if (ownerOfId)
-        ownerOfId[number] = ownerOf(id, owners);
+        result.ids[there[round]] = batch.ids[first + Marked::place(round)];
+      there[round] |= kNumbered;
+      storeRelaxed(batch.slots + placed.slot[round], there[round]);
     }
-    const bool isLast = tile == tiles.count - 1;
-    if (isLast && threadIdx.x == 0)
-      *result.total = before + sum;
-    if (result.offsets)
-      writeOffsets(batch, first, isLast, before, sum, shared, result.offsets);
-    if (!result.inverse && !result.counts)
+    if (!result.inverse && !counts)
       continue;
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
-      if (notes[round].isRepeated)
-        atomicAdd(ofTile.repetitions + slot[round], 1u);
-      else if (slot[round] != kFree && !(there[round] & kNumbered))
-        there[round] = loadRelaxed(batch.slots + slot[round]);
+      if (placed.isRepeated(round)) {
+        if (counts)
+          atomicAdd(ofTile.repetitions + placed.slot[round], 1u);
+      } else if (placed.slot[round] != kFree && !placed.isFirst(round)) {
+        there[round] = loadRelaxed(batch.slots + placed.slot[round]);
+      }
     }
-    __syncthreads(); // repetitions are counted
+    if (counts)
+      __syncthreads(); // repetitions are counted
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
       const int item = Marked::place(round);
-      if (slot[round] == kFree || notes[round].isRepeated)
+      if (placed.slot[round] == kFree || placed.isRepeated(round))
         continue;
       while (!(there[round] & kNumbered))
-        there[round] = loadRelaxed(batch.slots + slot[round]);
+        there[round] = loadRelaxed(batch.slots + placed.slot[round]);
       ofTile.numbers[item] = there[round] & ~kNumbered;
-      if (result.counts)
+      if (counts)
         atomicAdd(result.counts + ofTile.numbers[item], 1 + ofTile.repetitions[item]);
     }
     __syncthreads(); // numbers are there
@@ -269,94 +152,71 @@ __global__ void __launch_bounds__(kThreads)
       const int item = Marked::place(round);
       if (result.inverse && first + item < batch.count)
         result.inverse[first + item] =
-            slot[round] == kFree ? static_cast<uint32_t>(batch.count)
-                                 : ofTile.numbers[notes[round].isRepeated ? slot[round] : item];
+            placed.slot[round] == kFree
+                ? static_cast<uint32_t>(batch.count)
+                : ofTile.numbers[placed.isRepeated(round) ? placed.slot[round] : item];
     }
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
-    groupByOwner(const int64_t *ids, const uint32_t *order, const uint32_t *total,
-                 const uint32_t *ownerOfId, uint32_t owners, uint32_t *positions, int64_t *grouped,
-                 int64_t *ownerOffsets) {
-  const int64_t count = *total;
-  for (int64_t at = threadInGrid(); at <= count; at += threadsInGrid()) {
-    // Owners that begin here: those above the one before, up to the one here.
-    const uint32_t here = at < count ? ownerOfId[order[at]] : owners;
-    const uint32_t before = at > 0 ? ownerOfId[order[at - 1]] + 1 : 0;
-    for (uint32_t owner = before; owner <= here; ++owner)
-      ownerOffsets[owner] = at;
-    if (at == count)
-      continue;
-    positions[order[at]] = static_cast<uint32_t>(at);
-    if (grouped)
-      grouped[at] = ids[order[at]];
-  }
-}
-
-__global__ void __launch_bounds__(kThreads)
-    renumber(const uint32_t *positions, int64_t count, uint32_t *inverse) {
-  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    inverse[i] = positions[inverse[i]];
-}
-
 } // namespace
 
+template <class Numbering>
 void Unique::number(const int64_t *ids, int64_t count, const int64_t *segmentOffsets,
                     int64_t segments, const UniqueResult &result, bool skipsZero,
-                    uint32_t ownerCount, uint32_t *ownerOfId, cudaStream_t stream) {
-  if (count == 0) {
-    GENREC_CUDA_CHECK(cudaMemsetAsync(result.total, 0, sizeof(uint32_t), stream));
-    if (result.offsets)
-      GENREC_CUDA_CHECK(
-          cudaMemsetAsync(result.offsets, 0, static_cast<size_t>(segments + 1) * 8, stream));
-    return;
-  }
-  const int64_t tileCount = blocksFor(count, Marked::kItems);
+                    const Numbering &numbering, cudaStream_t stream) {
+  const int64_t tileCount = blocksFor(count, Marked::kItems),
+                noteWords = tileCount * (Marked::kItems / kWarp);
   const Batch batch{ids,
                     count,
                     segmentOffsets,
                     segments,
                     slots.ensure(2 * count, stream),
                     slotOf.ensure(count, stream),
-                    notes.ensure(tileCount * (Marked::kItems / kWarp), stream),
+                    notes.ensure(noteWords, stream),
                     skipsZero};
-  const LookBackTiles tiles = makeTiles(tileCount, states, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count), clearSlots, batch, result.counts);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(tileCount * kThreads), placeIds, batch, tileCount);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(tiles.count * kThreads), numberIds, batch, tiles, result,
-                     ownerCount, ownerOfId);
+  const Owners owners = numbering.countedOwners();
+  const int64_t sums = std::max<int64_t>(owners.count, 1);
+  const LookBackTiles tiles{states.ensure(LookBackTiles::words(tileCount, sums), stream), tileCount,
+                            sums};
+  GENREC_CUDA_LAUNCH(stream, shapeOf(noteWords * kWarp), clearSlots, batch, noteWords, tiles,
+                     owners, result.counts);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(tileCount * kThreads), placeIds, batch, tileCount, owners);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(tileCount * kThreads), numberIds<Numbering>, batch, tiles,
+                     numbering, result);
 }
 
 void Unique::run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
                  const UniqueResult &result, cudaStream_t stream) {
-  number(ids, count, segmentOffsets, segments, result, false, 0, nullptr, stream);
+  if (count > 0)
+    number(ids, count, segmentOffsets, segments, result, false, ByAppearance(), stream);
+  else
+    clear(result, result.offsets, segments, stream);
 }
 
 void Unique::runWithoutZero(const int64_t *ids, int64_t count, const UniqueResult &result,
                             cudaStream_t stream) {
   UniqueResult inner = result;
   inner.offsets = nullptr;
-  number(ids, count, nullptr, 1, inner, true, 0, nullptr, stream);
+  if (count > 0)
+    number(ids, count, nullptr, 1, inner, true, ByAppearance(), stream);
+  else
+    clear(inner, nullptr, 0, stream);
 }
 
 void Unique::runByOwner(const int64_t *ids, int64_t count, uint32_t ownerCount,
                         const UniqueResult &result, int64_t *ownerOffsets, cudaStream_t stream) {
-  const int64_t room = std::max<int64_t>(count, 1);
+  if (ownerCount < 1 || ownerCount > kMostOwners)
+    throw std::invalid_argument("ids of " + std::to_string(ownerCount) +
+                                " owners: there are from 1 to " + std::to_string(kMostOwners));
   UniqueResult inner = result;
-  inner.ids = distinct.ensure(room, stream);
   inner.counts = nullptr;
   inner.offsets = nullptr;
-  owners.ensure(room, stream);
-  order.ensure(room, stream);
-  positions.ensure(room, stream);
-  number(ids, count, nullptr, 1, inner, false, ownerCount, owners.data(), stream);
-  stableOrder.run(owners.data(), count, ownerCount, order.data(), stream, result.total);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count + 1), groupByOwner, inner.ids, order.data(),
-                     result.total, owners.data(), ownerCount, positions.data(), result.ids,
-                     ownerOffsets);
-  if (count > 0 && result.inverse)
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count), renumber, positions.data(), count, result.inverse);
+  const Owners owners{ownerCount, ofOwners.ensure(ownerCount, stream)};
+  if (count > 0)
+    number(ids, count, nullptr, 1, inner, false, ByOwner(owners, ownerOffsets), stream);
+  else
+    clear(inner, ownerOffsets, ownerCount, stream);
 }
 
 } // namespace genrec::rt::cuda

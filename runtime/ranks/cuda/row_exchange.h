@@ -5,6 +5,7 @@
 
 #include "float_messages.h"
 #include "genrec_rt/device_exchange.h"
+#include "genrec_rt/kernels/cuda/order.h"
 #include "genrec_rt/kernels/cuda/ranks.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 #include "genrec_rt/kernels/cuda/unique.h"

@@ -16,8 +16,8 @@
 #define GENREC_RT_KERNELS_CUDA_UNIQUE_H
 
 #include "genrec_rt/cuda/device.h"
+#include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/identity.h"
-#include "genrec_rt/kernels/cuda/order.h"
 
 namespace genrec::rt::cuda {
 
@@ -38,11 +38,12 @@ struct UniqueResult {
 
 class Unique {
 public:
+  static constexpr int kMostOwners = 1024; ///< what a block counts in shared memory
+
   explicit Unique(const std::string &name)
       : slots(name + ".unique_slots"), slotOf(name + ".unique_slot_of"),
-        notes(name + ".unique_notes"), states(name + ".unique_states"), owners(name + ".owners"),
-        order(name + ".owner_order"), positions(name + ".owner_positions"),
-        distinct(name + ".owner_ids"), stableOrder(name) {}
+        notes(name + ".unique_notes"), states(name + ".unique_states"),
+        ofOwners(name + ".unique_owners") {}
 
   /// `segmentOffsets` has segments + 1 entries from 0 to count, ascending; count is below 2^31.
   void run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
@@ -53,24 +54,23 @@ public:
                       cudaStream_t stream);
 
   /// The same as run of one segment, with the distinct ids grouped by owner (ownerOf, below
-  /// `owners`), within an owner by first appearance. `ownerOffsets` has owners + 1 entries. No
-  /// counts.
+  /// `owners`, at most kMostOwners), within an owner by first appearance. `ownerOffsets` has
+  /// owners + 1 entries. No counts. Scratch: 8 bytes per owner and 2,048 ids beside that of run.
   void runByOwner(const int64_t *ids, int64_t count, uint32_t owners, const UniqueResult &result,
                   int64_t *ownerOffsets, cudaStream_t stream);
 
 private:
-  /// run(); a null `segmentOffsets` is of one segment that is the batch, without offsets of
-  /// results. Where `ownerOfId` is given, it gets the owner of each distinct id.
+  /// At least one id; a null `segmentOffsets` is of one segment that is the batch. `numbering` says
+  /// in which order distinct ids are numbered.
+  template <class Numbering>
   void number(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
-              const UniqueResult &result, bool skipsZero, uint32_t ownerCount, uint32_t *ownerOfId,
+              const UniqueResult &result, bool skipsZero, const Numbering &numbering,
               cudaStream_t stream);
 
   DeviceArray<uint32_t> slots, slotOf;
   DeviceArray<uint2> notes;
-  DeviceArray<Word> states; ///< zeros between calls
-  DeviceArray<uint32_t> owners, order, positions;
-  DeviceArray<int64_t> distinct;
-  StableOrder stableOrder;
+  DeviceArray<Word> states;
+  DeviceArray<uint32_t> ofOwners;
 };
 
 } // namespace genrec::rt::cuda

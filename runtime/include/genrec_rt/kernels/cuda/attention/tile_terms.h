@@ -59,9 +59,14 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
   /// kOrigin. Times kScoreFactor.
   static constexpr int kOrigin = RowsAreQueries ? Rows - 1 : Columns - 1;
   static constexpr int kBand = Rows + Columns - 1;
+  /// Whether far tiles have a loop of their own. In backward only where registers have room for it.
+  static constexpr bool kMayBeFlat =
+      C::PositionBias && (RowsAreQueries || (Columns <= 64 && C::Qk <= 128 && C::V <= 128));
   alignas(16) int64_t times[C::TimeBias ? Columns : 2];
   int64_t leastTime, mostTime;
   alignas(16) float band[C::PositionBias ? kBand : 4];
+  bool isFlat; ///< all of the band are band[0]: far from the diagonal, where distances share a
+               ///< bucket
   alignas(16) float logSumExp[kBackwardSoftmax ? Columns : 4]; ///< times log2(e)
   alignas(16) float rowProduct[kBackwardSoftmax ? Columns : 4];
   alignas(16) float inverseQuantum[RowsAreQueries ? 4 : Columns]; ///< of rows of dQ
@@ -73,8 +78,12 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
     const int lane = laneOf(), length = terms.mask.length;
     if constexpr (C::PositionBias) {
       const int away = RowsAreQueries ? columnBegin - rowBegin : rowBegin - columnBegin;
+      const bool flat = kMayBeFlat && positionBucket(args, away - kOrigin) ==
+                                          positionBucket(args, away - kOrigin + kBand - 1);
+      if (lane == 0)
+        isFlat = flat;
 #pragma unroll 4
-      for (int x = lane; x < kBand; x += kWarp)
+      for (int x = lane; x < (flat ? kWarp : kBand); x += kWarp)
         band[x] = kScoreFactor<C> * args.positionBias[positionBucket(args, x - kOrigin + away)];
     }
     if constexpr (C::TimeBias) {
@@ -189,7 +198,21 @@ __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<
       buckets[h] = rows.bucketsAlong(terms, tile, h);
       rowBias[h] = kScoreFactor<C> * __ldg(args.timeBias + buckets[h].high);
     }
-  {
+  bool hasBand = C::PositionBias;
+  if constexpr (Tile::kMayBeFlat)
+    if (tile.isFlat) {
+      hasBand = false;
+      const float bias = tile.band[0];
+      for (int h = 0; h < 2; ++h)
+        rowBias[h] = bias + rowBias[h];
+    }
+  if (!hasBand) {
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        scores.d[n][i] = __fmaf_rn(scores.d[n][i], scale, rowBias[i / 2]);
+  } else {
     // Elements of row h and column group n have the distance of row 0 and group n - h.
     const int at = Tile::kOrigin + (RowsAreQueries ? fragmentColumn() - fragmentRow() - rowInTile
                                                    : fragmentRow() + rowInTile - fragmentColumn());
@@ -197,9 +220,7 @@ __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<
     for (int m = -1; m < N / 8; ++m)
 #pragma unroll
       for (int x = 0; x < 2; ++x) {
-        float bias = 0;
-        if constexpr (C::PositionBias)
-          bias = tile.band[RowsAreQueries ? at + 8 * m + x : at - 8 * m - x];
+        const float bias = tile.band[RowsAreQueries ? at + 8 * m + x : at - 8 * m - x];
         if (m >= 0)
           scores.d[m < 0 ? 0 : m][x] =
               __fmaf_rn(scores.d[m < 0 ? 0 : m][x], scale, bias + rowBias[0]);

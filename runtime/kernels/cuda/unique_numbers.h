@@ -1,0 +1,180 @@
+//===- unique_numbers.h - Numbers of distinct ids ---------------------*- C++ -*-===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_UNIQUE_NUMBERS_H
+#define GENREC_RT_KERNELS_CUDA_UNIQUE_NUMBERS_H
+
+#include "key_ranks.h"
+#include "look_back.h"
+#include "unique_table.h"
+
+#include "genrec_rt/kernels/cuda/unique.h"
+
+namespace genrec::rt::cuda::unique {
+
+/// Where the segments begin that begin in the tile from `first` on; the last tile has those behind
+/// all ids.
+__device__ void writeOffsets(const Batch &batch, int64_t first, bool isLast, uint32_t before,
+                             uint32_t sum, const Marked::Shared &marked, int64_t *offsets) {
+  const int64_t all = batch.segments + 1, end = first + Marked::kItems;
+  const int64_t segmentEnd = isLast ? all : firstAtLeast(batch.offsets, all, end);
+  for (int64_t s = firstAtLeast(batch.offsets, all, first) + threadIdx.x; s < segmentEnd;
+       s += kThreads) {
+    const int64_t at = batch.offsets[s];
+    offsets[s] = before + (at < batch.count ? marked.rank(static_cast<int>(at - first)) : sum);
+  }
+}
+
+/// What a thread knows of its ids when they are numbered.
+struct Placed {
+  uint32_t slot[kEach];
+  uint2 notes;                      ///< of lane `round`: those of that round
+  uint32_t least = 0, repeated = 0; ///< a bit for each round
+
+  __device__ Placed(const Batch &batch, int64_t first) {
+    const int64_t warpBegin = first + warpOf() * kEach * kWarp;
+    notes = laneOf() < kEach ? batch.notes[warpBegin / kWarp + laneOf()] : uint2{0, 0};
+#pragma unroll
+    for (int round = 0; round < kEach; ++round) {
+      const int64_t i = first + Marked::place(round);
+      slot[round] = i < batch.count ? batch.slotOf[i] : kFree;
+    }
+  }
+  /// Spreads the notes over the lanes, for who has waited for them.
+  __device__ void readNotes() {
+#pragma unroll
+    for (int round = 0; round < kEach; ++round) {
+      least |= (__shfl_sync(kAllLanes, notes.x, round) >> laneOf() & 1) << round;
+      repeated |= (__shfl_sync(kAllLanes, notes.y, round) >> laneOf() & 1) << round;
+    }
+  }
+  __device__ bool isFirst(int round) const { return least >> round & 1; }
+  __device__ bool isRepeated(int round) const { return repeated >> round & 1; }
+};
+
+/// Numbers distinct ids by first appearance.
+struct ByAppearance {
+  static constexpr bool kMayCount = true; ///< results may have counts
+  using Shared = Marked::Shared;
+
+  static Owners countedOwners() { return {}; }
+
+  __device__ void begin(Shared &) const {}
+  __device__ void number(const Batch &batch, const LookBackTiles &tiles, int64_t tile,
+                         Placed &placed, const UniqueResult &result, Shared &shared,
+                         uint32_t (&numbers)[kEach]) const {
+    placed.readNotes();
+    Marked marked(placed.notes.x);
+    const uint32_t sum = marked.count();
+    marked.show(shared);
+    const uint32_t before = tiles.sumBefore(tile, sum);
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      numbers[round] = before + marked.rank(round);
+    const bool isLast = tile == tiles.count - 1;
+    if (isLast && threadIdx.x == 0)
+      *result.total = before + sum;
+    if (result.offsets)
+      writeOffsets(batch, tile * Marked::kItems, isLast, before, sum, shared, result.offsets);
+  }
+};
+
+using OwnerRanks = KeyRanks<kThreads, kEach, Unique::kMostOwners>;
+
+/// Numbers them owner by owner, of each by first appearance. How many each owner has was counted
+/// when they were placed, so a tile needs only those of the tiles before.
+class ByOwner {
+public:
+  static constexpr bool kMayCount = false;
+  struct Shared {
+    OwnerRanks ranks;
+    uint32_t begin[Unique::kMostOwners]; ///< the number of the first id of each
+    uint32_t next[Unique::kMostOwners];  ///< that of the first in the tile
+  };
+
+  ByOwner(const Owners &owners, int64_t *offsets) : owners(owners), offsets(offsets) {}
+
+  Owners countedOwners() const { return owners; }
+
+  /// Once for all tiles of a block. Lane 0 of the warp that has an owner writes, and alone reads
+  /// it.
+  __device__ void begin(Shared &shared) const {
+    for (int owner = warpOf(); owner < static_cast<int>(owners.count); owner += kThreads / kWarp) {
+      uint32_t sum = 0;
+#pragma unroll 1
+      for (int o = laneOf(); o < owner; o += kWarp)
+        sum += owners.totals[o];
+      sum = inclusiveWarpSum(sum);
+      sum = __shfl_sync(kAllLanes, sum, kWarp - 1);
+      if (laneOf() == 0)
+        shared.begin[owner] = sum;
+    }
+  }
+
+  __device__ void number(const Batch &batch, const LookBackTiles &tiles, int64_t tile,
+                         Placed &placed, const UniqueResult &result, Shared &shared,
+                         uint32_t (&numbers)[kEach]) const {
+    const auto count = static_cast<int>(owners.count);
+    int64_t id[kEach];
+#pragma unroll
+    for (int round = 0; round < kEach; ++round) {
+      // Of all, as who is first is under way with them.
+      const int64_t i = tile * Marked::kItems + Marked::place(round);
+      id[round] = i < batch.count ? batch.ids[i] : 0;
+    }
+    __syncwarp(); // or the compiler awaits each load before the next
+    placed.readNotes();
+    int owner[kEach];
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      owner[round] = placed.isFirst(round) ? static_cast<int>(ownerOf(id[round], owners.count))
+                                           : OwnerRanks::kNone;
+    shared.ranks.rank(count, [&](int round) { return owner[round]; }, numbers);
+    // Both in one register, as half of a multiprocessor's threads have to have room.
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      numbers[round] |= static_cast<uint32_t>(owner[round]) << 16;
+    __syncthreads(); // warps have counted
+    // A warp has every eighth owner, and shows all sums before it waits for those of others.
+    for (int o = warpOf(); o < count; o += kThreads / kWarp) {
+      const uint32_t sum = shared.ranks.addWarpsTogether(o);
+      if (laneOf() == 0) {
+        shared.next[o] = sum;
+        tiles.show(tile, sum, o);
+      }
+    }
+    for (int o = warpOf(); o < count; o += kThreads / kWarp) {
+      const uint32_t sum = laneOf() == 0 ? shared.next[o] : 0; // no other lane reads it
+      const uint32_t before = tiles.lookBack(tile, sum, o);
+      if (laneOf() == 0) {
+        const uint32_t begin = shared.begin[o] + before;
+        shared.next[o] = begin;
+        if (tile == tiles.count - 1)
+          writeEnds(o, shared.begin[o], begin + sum, result);
+      }
+    }
+    __syncthreads(); // numbers of the tile's first ids are there
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      if (placed.isFirst(round)) {
+        const auto o = static_cast<int>(numbers[round] >> 16);
+        numbers[round] = shared.next[o] + shared.ranks.before(o) + (numbers[round] & 0xFFFFu);
+      }
+  }
+
+private:
+  __device__ void writeEnds(int owner, uint32_t begin, uint32_t end,
+                            const UniqueResult &result) const {
+    offsets[owner] = begin;
+    if (owner + 1 < static_cast<int>(owners.count))
+      return;
+    offsets[owners.count] = end;
+    *result.total = end;
+  }
+
+  Owners owners;
+  int64_t *offsets; ///< [owners + 1] where the ids of each begin
+};
+
+} // namespace genrec::rt::cuda::unique
+
+#endif // GENREC_RT_KERNELS_CUDA_UNIQUE_NUMBERS_H
