@@ -27,14 +27,17 @@ void Training::requireFinite(const StepReport &report) const {
   std::string kept = flags.checkpoint.empty() ? "" : "; what was saved before is as it was";
   std::string input = report.describeNonFiniteInput();
   const std::string &origin = report.nonFiniteOrigin();
+  // Devices do not run such a step a second time.
+  const char *checkFinite = origin.empty() ? "--check-finite names the op that made it first"
+                                           : "--check-finite looks at gradients too";
   throw Error("loss '" + std::string(model.losses[index].name) + "'" +
                   (line.empty() ? "" : " (" + line + ")") + " is " +
                   (std::isnan(report.losses[index].mean().value_or(0)) ? "a NaN" : "infinite") +
                   " in step " + withThousands(static_cast<int64_t>(report.step)) + ", epoch " +
                   std::to_string(state.epoch) + (origin.empty() ? "" : ": " + origin) +
                   (input.empty() ? "" : (origin.empty() ? ": " : "; ") + input) + kept,
-              input.empty() ? "a smaller --lr often helps, and so does clipping (--clip-norm); "
-                              "--check-finite looks at gradients too; --allow-nonfinite goes on"
+              input.empty() ? "a smaller --lr often helps, and so does clipping (--clip-norm); " +
+                                  std::string(checkFinite) + "; --allow-nonfinite goes on"
                             : "mend or drop the row of the data; --allow-nonfinite goes on");
 }
 

@@ -84,6 +84,43 @@ genrec.model @run {
 
 // -----
 
+// Outputs keep their order, also where one is read of a run and the next is not.
+
+!x = tensor<?x16xf32, #genrec.rows<@event>>
+!w = tensor<16x16xf32>
+
+// CHECK-LABEL: genrec.model @order
+// CHECK: genrec.linear {{.*}} {genrec.row_block =
+// CHECK: genrec.output "last"
+// CHECK: genrec.output "early"
+// PLAN-LABEL: genrec.model @order
+// CALLS: runRowBlocks
+genrec.model @order {
+  genrec.domain @user
+  genrec.domain @event parent @user {column = "event"}
+  genrec.parameter @w : !w {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @predict mode predict {
+    %user, %event = genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>
+    %u = genrec.feature %user "u" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %e = genrec.feature %event "e" : (!genrec.domain<@event>) -> tensor<?xf32, #genrec.rows<@event>>
+    %w = genrec.param @w : !w
+    %x = genrec.row_kernel %event(%e) attributes {name = "wide", operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@event>, tensor<?xf32, #genrec.rows<@event>>) -> !x {
+    ^bb0(%v: f32):
+      %wide = vector.broadcast %v : f32 to vector<16xf32>
+      genrec.row_yield %wide : vector<16xf32>
+    }
+    %y = genrec.linear %x, %w : (!x, !w) -> !x
+    %last = genrec.row_kernel %event(%y) attributes {name = "last", operand_roles = [#genrec<operand_role aligned>], pool_kinds = [#genrec<pool_kind sum>], result_roles = [#genrec<result_role pooled>]} : (!genrec.domain<@event>, !x) -> tensor<?x16xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<16xf32>):
+      genrec.row_yield %v : vector<16xf32>
+    }
+    genrec.output "last" %last : tensor<?x16xf32, #genrec.rows<@user>>
+    genrec.output "early" %u : tensor<?xf32, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
 // Rows of no lists form no runs.
 
 !x = tensor<?x16xf32, #genrec.rows<@user>>

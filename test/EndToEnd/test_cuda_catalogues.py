@@ -1,4 +1,4 @@
-"""Full softmax over a catalogue and ranks in it on the emulated device, with cuBLASLt and without."""
+"""Catalogues on the emulated device: full softmax and ranks, with cuBLASLt and without; an item tower with layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compiled import BUILD, call
-from test_cuda_models import TARGETS, expect_close, tensors
+from genrec import nn
+from test_cuda_models import TARGETS, compile_both, expect_close, expect_same_evaluation, tensors, train
 
 ITEMS, DIM, ROWS = 150, 64, 40
 
@@ -71,3 +72,62 @@ def test_catalogues_by_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     kept = {name: tensors(tmp_path / name) for name in ("cpu", "library", "tiles")}
     expect_close(kept["library"], kept["cpu"])
     assert any((kept["library"][key] != kept["tiles"][key]).any() for key in kept["tiles"]), "were both tiles?"
+
+
+class Towers(gr.Model):
+    """An item tower whose layer reads lookups by two columns of the catalogue; several targets per user.
+
+    `score` is computed in blocks of lists on the CPU, `seen` is not: the columns of predictions have the model's order.
+    """
+
+    def __init__(self, catalogue: gr.Catalogue) -> None:
+        super().__init__(optimizer=gr.optim.SGD(0.5))
+        self.items = catalogue
+        self.item, self.tag = (gr.Table(name, dim=33, init=gr.init.normal(0.3)) for name in ("item", "tag"))
+        self.tower = nn.MLP([66, 40, 16])
+        self.user = nn.MLP([33, 32, 16])
+
+    def forward(self, batch: gr.Batch) -> None:
+        vectors = self.tower(gr.concat(self.item(self.items.item), self.tag(self.items.tags.value).mean()))
+        event = self.user(self.item(batch.history.item))
+        query = event.mean()
+        gr.loss.sampled_softmax(query, batch.next, vectors, self.items, negatives=8)
+        found = gr.top_k(query, vectors, self.items, k=5, exclude=batch.history.item)
+        gr.metric.ranking(found, target=batch.later.value, at=(1, 10))
+        gr.output(score=query.row_sum(), seen=gr.sequence_length(batch.history))
+
+
+def write_towers(folder: Path) -> Path:
+    """A catalogue whose items have up to three tags, and users of whom some saw nothing."""
+    draw = np.random.default_rng(6)
+    lists = pa.list_(pa.int64())
+    tags = pa.array([draw.integers(0, 9, draw.integers(0, 4)).tolist() for _ in range(ITEMS)], lists)
+    pq.write_table(pa.table({"item": pa.array(range(ITEMS), pa.int64()), "tags": tags}), folder / "items.parquet")
+    histories = [[{"item": int(i)} for i in draw.integers(0, ITEMS, draw.integers(0, 7))] for _ in range(ROWS)]
+    rows = {
+        "next": pa.array(draw.integers(0, ITEMS, ROWS), pa.int64()),
+        "history": pa.array(histories, pa.list_(pa.struct({"item": pa.int64()}))),
+        "later": pa.array([draw.integers(0, ITEMS, draw.integers(0, 4)).tolist() for _ in range(ROWS)], lists),
+    }
+    pq.write_table(pa.table(rows), folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
+def test_an_item_tower_with_layers(tmp_path: Path) -> None:
+    """In portions, too: the gradient of a factored layer over items is a sum over all of them."""
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    data = write_towers(tmp_path)
+    catalogue = gr.catalogue(str(tmp_path / "items.parquet"), id="item")
+    binaries = compile_both(lambda: Towers(catalogue), gr.Schema.from_parquet(data), tmp_path)
+    kept, losses = {}, {}
+    for target, portions in (("cpu", "1"), ("cpu", "3"), ("cuda-emulated", "3")):
+        folder = tmp_path / f"{target}.{portions}"
+        report = train(binaries[target], data, folder, "--portions", portions, steps=3)
+        losses[target, portions] = [step["loss"] for step in report["step_losses"]]
+        kept[target, portions] = tensors(folder)
+    for other in ("cpu", "1"), ("cuda-emulated", "3"):
+        np.testing.assert_allclose(losses[other], losses["cpu", "3"], rtol=1e-5)
+        expect_close(kept[other], kept["cpu", "3"])
+    predicted = expect_same_evaluation(binaries, data, tmp_path / "cpu.3", tmp_path, predicts=True)
+    assert [table.column_names for table in predicted] == [["row", "score", "seen"]] * 2

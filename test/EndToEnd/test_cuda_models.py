@@ -398,6 +398,22 @@ def test_errors_are_those_of_the_cpu(change: dict[str, dict[int, Any]], made: Ma
     expect_same_error(made.binaries, write_rows(tmp_path / "bad.parquet", **change), tmp_path, "train")
 
 
+def test_a_loss_that_is_no_number_says_what_finds_the_op(made: Made, tmp_path: Path) -> None:
+    """A device does not run the step a second time; with --check-finite both targets name op, line and row."""
+    given = ["train", "--data", made.data, "--batch", str(BATCH), "--seed", "5", "--progress", "none", "--lr", "1e30"]
+    said = {}
+    for target in TARGETS:
+        for more in ((), ("--check-finite",)):
+            command = [made.binaries[target], *given, "--epochs", "9", *more]
+            result = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+            assert result.returncode == 1, result.stderr
+            said[target, more] = result.stderr.partition("error: ")[2]
+    assert "--check-finite looks at gradients too" in said["cpu", ()]
+    assert "--check-finite names the op that made it first" in said["cuda-emulated", ()]
+    assert said["cuda-emulated", ("--check-finite",)] == said["cpu", ("--check-finite",)]
+    assert "test_cuda_models.py:" in said["cpu", ("--check-finite",)]
+
+
 def test_an_op_without_a_cuda_form_is_named() -> None:
     command = [tool("genrec-compile"), ROOT / "test" / "EndToEnd" / "Inputs" / "hstu.mlir", "--target=cuda", "-o", "-"]
     result = subprocess.run([*map(str, command), "--emit=cpp"], capture_output=True, text=True, check=False)

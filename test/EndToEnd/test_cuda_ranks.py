@@ -163,6 +163,20 @@ def test_any_number_of_ranks_has_the_same_bits(binaries: dict[str, Path], rows: 
 
 
 @needs_mpi
+def test_ranks_without_rows(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
+    """A batch of one row: ranks that read nothing call NCCL for fewer exchanges than those that own its rows."""
+    one = ("--batch", "1", "--no-shuffle")
+    runs = [
+        train_on(
+            binaries["cuda-emulated"], ranks, rows, tmp_path / str(ranks), *one, steps=3, portions=("--portions", "3")
+        )
+        for ranks in (0, 3)
+    ]
+    assert losses(runs[0]) == losses(runs[1])
+    assert saved(tmp_path / "0") == saved(tmp_path / "3")
+
+
+@needs_mpi
 def test_ranks_take_the_devices_of_their_machine(
     binaries: dict[str, Path], rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

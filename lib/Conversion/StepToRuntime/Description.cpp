@@ -311,10 +311,10 @@ Describer::Rows Describer::metrics() {
       table(fields, "int64_t", "at", "at_count", cutoffs,
             "metric_" + std::to_string(rows.size()) + "_");
     }
-    if (metric.getPerList())
-      fields.integer("per_list", 1);
     if (metric.getNote())
       fields.text("note", *metric.getNote());
+    if (metric.getPerList())
+      fields.integer("per_list", 1);
     rows.push_back(fields.get());
   }
   return rows;

@@ -29,7 +29,7 @@ std::chrono::seconds longest() {
 
 /// Before the bytes of a send.
 struct Header {
-  uint64_t group; ///< its number among the groups of the communicator
+  uint64_t group; ///< its number among the groups of the communicator with sends to the receiver
   uint64_t bytes;
 };
 
@@ -137,11 +137,12 @@ std::string ProcessRanks::exchange(std::span<const Transfer> transfers) {
   std::vector<Header> headers(transfers.size()); // of sends, and as they came
   std::vector<Stream> out(sockets.size()), in(sockets.size());
   std::vector<const Transfer *> sends; // to this rank itself
-  ++groups;
   for (size_t i = 0; i < transfers.size(); ++i) {
     const Transfer &transfer = transfers[i];
-    headers[i] = {groups, transfer.bytes};
     Stream &stream = (transfer.isSend ? out : in)[transfer.peer];
+    uint64_t &groups = (transfer.isSend ? sentTo : receivedFrom)[transfer.peer];
+    groups += stream.pieces.empty();
+    headers[i] = {groups, transfer.bytes};
     stream.pieces.push_back({reinterpret_cast<char *>(&headers[i]), sizeof(Header)});
     stream.pieces.push_back({transfer.memory, transfer.bytes});
   }
@@ -154,12 +155,12 @@ std::string ProcessRanks::exchange(std::span<const Transfer> transfers) {
       return {};
     const auto &header = *reinterpret_cast<const Header *>(stream.pieces[stream.piece].memory);
     const size_t expected = stream.pieces[stream.piece + 1].bytes;
-    if (header.group == groups && header.bytes == expected)
+    if (header.group == receivedFrom[peer] && header.bytes == expected)
       return {};
     return "NCCL calls do not match: rank " + std::to_string(peer) + " sends " +
            std::to_string(header.bytes) + " bytes in its group " + std::to_string(header.group) +
-           ", rank " + std::to_string(rank) + " receives " + std::to_string(expected) +
-           " in its group " + std::to_string(groups);
+           " for rank " + std::to_string(rank) + ", which receives " + std::to_string(expected) +
+           " in its group " + std::to_string(receivedFrom[peer]) + " from there";
   };
   Clock::time_point last = Clock::now();
   while (true) {

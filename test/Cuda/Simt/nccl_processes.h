@@ -37,11 +37,14 @@ public:
   std::string exchange(std::span<const Transfer> transfers);
 
 private:
-  ProcessRanks(int ranks, int rank) : sockets(ranks, -1), rank(rank) {}
+  ProcessRanks(int ranks, int rank)
+      : sockets(ranks, -1), sentTo(ranks), receivedFrom(ranks), rank(rank) {}
 
   std::vector<int> sockets; ///< by rank; -1: this one
+  /// How many groups had sends to a rank, and receives from it. NCCL orders calls by pair of ranks:
+  /// a rank that has nothing for some exchange may make fewer groups than others.
+  std::vector<uint64_t> sentTo, receivedFrom;
   int rank;
-  uint64_t groups = 0;
 };
 
 } // namespace simt

@@ -46,6 +46,11 @@ bool WeightGradientOp::isLinearIn(const SmallBitVector &varying) {
   return !getBf16() && varying.count() == 1;
 }
 
+/// In the gradient, as the layer's own gradients are.
+bool DistinctLinearGradOp::isLinearIn(const SmallBitVector &varying) {
+  return !getBf16() && varying.count() == 1;
+}
+
 /// x · weight + bias: in x, or in the weight, together with the bias.
 bool LinearOp::isLinearIn(const SmallBitVector &varying) {
   bool withBias = !getBias() || varying[2];

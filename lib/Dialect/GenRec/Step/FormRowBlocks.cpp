@@ -96,7 +96,7 @@ int64_t RunFinder::getLevelAfter(Value operand, FlatSymbolRefAttr domain) {
 }
 
 void RunFinder::computeLevels() {
-  int64_t most = 0, least = 0;
+  int64_t most = 0, least = 0, lastSink = 0;
   levels.clear();
   for (Operation &op : body) {
     FlatSymbolRefAttr domain = domains.lookup(&op);
@@ -106,6 +106,9 @@ void RunFinder::computeLevels() {
     // An op that stores rows of a table or parameter must not be reordered with ops that load rows.
     if (storesRows(&op))
       least = level = std::max(level, most);
+    // Losses, metrics and outputs are numbered by their order, which is that of the model.
+    if (isa<SinkOpInterface>(op))
+      level = lastSink = std::max(level, lastSink);
     levels[&op] = level;
     most = std::max(most, level + (domain ? 1 : 0));
   }

@@ -72,7 +72,7 @@ def GenRec_DistinctLinearOp : GenRec_Op<"distinct_linear", [GenRec_Product, Pure
   let hasVerifier = 1;
 }
 
-def GenRec_DistinctLinearGradOp : GenRec_Op<"distinct_linear_grad", [GenRec_Product, Pure]> {
+def GenRec_DistinctLinearGradOp : GenRec_Op<"distinct_linear_grad", [GenRec_Product, GenRec_IsLinearIn, Pure]> {
   let summary = "the gradients of genrec.distinct_linear";
   let description = [{
     Operands as for `genrec.distinct_linear`; `gradient` is that of its result. `dvalues` are the
