@@ -125,6 +125,7 @@ TEST(Bf16Products, PairsOfVectorsAndTheirGradient) {
                            g = randomFloats(kRows * kPairs, random);
   Copy<float> xs(x), gs(g), products(g), dx(x);
   genrec_step step{};
+  step.stream = testStream();
   kernels::dotInteraction<kCount, kSize, false, true>(&step, &domain, xs.data(), kCount * kSize,
                                                       products.data());
   kernels::dotInteractionGradient<kCount, kSize, false, true>(

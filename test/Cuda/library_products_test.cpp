@@ -219,7 +219,7 @@ std::vector<float> multiplySized(int64_t m, int64_t k, int64_t n, bool overRows,
   p.result = result.data(), p.ldResult = n;
   EXPECT_TRUE(libraryTakes(p));
   Copy<char> scratch = scratchFor(p);
-  multiplyFastest(p, scratch.data(), nullptr);
+  multiplyFastest(p, scratch.data(), testStream());
   return result.fetch();
 }
 

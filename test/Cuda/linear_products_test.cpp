@@ -130,6 +130,7 @@ TEST(LinearProducts, PairsOfVectorsAreChainsOfMultiplyAdds) {
     std::vector<float> products(static_cast<size_t>(rows * kPairs)),
         dx(static_cast<size_t>(rows * kCount * kSize));
     genrec_step step{};
+    step.stream = testStream();
     for (int64_t row = 0; row < rows; ++row)
       for (int i = 1; i < kCount; ++i)
         for (int j = 0; j < i; ++j) {

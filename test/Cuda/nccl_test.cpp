@@ -24,7 +24,9 @@ struct Rank {
 
 class Nccl : public testing::TestWithParam<uint64_t> {
 protected:
-  void SetUp() override { simt::options() = {.seed = GetParam(), .devices = kRanks}; }
+  void SetUp() override {
+    simt::options() = {.seed = GetParam(), .devices = kRanks, .mayUseDefaultStream = true};
+  }
   void TearDown() override {
     simt::clearError();
     simt::options() = {};

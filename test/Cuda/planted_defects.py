@@ -11,6 +11,7 @@ from pathlib import Path
 
 from planted_defects_attention import ATTENTION
 from planted_defects_calls import CALLS
+from planted_defects_steps import STEPS_AND_EXCHANGES
 from planting import Defect, planted
 
 SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
@@ -462,6 +463,7 @@ DEFECTS = [
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
     *CALLS,
+    *STEPS_AND_EXCHANGES,
 ]  # fmt: skip
 
 

@@ -91,7 +91,7 @@ TEST_F(Probes, ABoxIsSwizzledAndFilledUpWithZeros) {
   Copy<Bf16> matrix(values);
   Copy<uint16_t> dump{std::vector<uint16_t>(Box::kValues)};
   const TensorMap map = makeTensorMap(matrix.data(), kRows, kHeads, Box::kSize, kLd, Box::kRows);
-  GENREC_CUDA_LAUNCH(nullptr, shapeOf<Box>(128), dumpBox, map, kHead, kFirst, dump.data());
+  GENREC_CUDA_LAUNCH(testStream(), shapeOf<Box>(128), dumpBox, map, kHead, kFirst, dump.data());
   // Chunk c of 16 bytes of row r lies at chunk c ^ (r % 8).
   std::vector<uint16_t> expected(Box::kValues);
   for (int row = 0; row < Box::kRows; ++row)
@@ -165,7 +165,7 @@ TEST_F(Probes, StagesOfARingAreFilledAndReleasedInTurn) {
   Copy<Bf16> matrix(values);
   Copy<int> sums{std::vector<int>(kTiles, 0)};
   const TensorMap map = makeTensorMap(matrix.data(), kRows, 1, 64, 64, RingOfBoxes::kRows);
-  GENREC_CUDA_LAUNCH(nullptr, shapeOf<RingOfBoxes>(32 * (RingOfBoxes::kConsumingWarps + 1)),
+  GENREC_CUDA_LAUNCH(testStream(), shapeOf<RingOfBoxes>(32 * (RingOfBoxes::kConsumingWarps + 1)),
                      sumTiles, map, kTiles, sums.data());
   EXPECT_EQ(sums.fetch(), expected);
 }
@@ -190,7 +190,8 @@ __global__ void addBlockNumbers(int *to) {
 TEST_F(Probes, ReductionsOfManyBlocksAddUp) {
   constexpr int kBlocks = 200;
   Copy<int> sums{std::vector<int>(64, 3)};
-  GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{kBlocks, 64, 64 * 4}), addBlockNumbers, sums.data());
+  GENREC_CUDA_LAUNCH(testStream(), (LaunchShape{kBlocks, 64, 64 * 4}), addBlockNumbers,
+                     sums.data());
   std::vector<int> expected;
   for (int i = 0; i < 64; ++i)
     expected.push_back(3 + kBlocks * (kBlocks - 1) / 2 + kBlocks * i);
@@ -263,7 +264,7 @@ template <Form F, int Size, int N> __global__ void multiply(float *out) {
 template <Form F, int Size, int N> void expectProduct() {
   SCOPED_TRACE("rows of " + std::to_string(Size) + ", " + std::to_string(N) + " columns");
   Copy<float> out{std::vector<float>(64 * N, -1)};
-  GENREC_CUDA_LAUNCH(nullptr, shapeOf<Operands<Size>>(kWarpgroup), (multiply<F, Size, N>),
+  GENREC_CUDA_LAUNCH(testStream(), shapeOf<Operands<Size>>(kWarpgroup), (multiply<F, Size, N>),
                      out.data());
   std::vector<float> expected;
   for (int row = 0; row < 64; ++row)
@@ -334,7 +335,7 @@ TEST_F(Probes, RegistersMoveToTheConsumers) {
     values.push_back(static_cast<float>(smallInteger(0, i, 1)));
   constexpr int kHeld = 180, kBlocks = 3, kThreads = kBlocks * kConsumers * kWarpgroup;
   Copy<float> in(values), out{std::vector<float>(kThreads, -1)};
-  GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{kBlocks, kHopperThreads}), moveRegisters, in.data(),
+  GENREC_CUDA_LAUNCH(testStream(), (LaunchShape{kBlocks, kHopperThreads}), moveRegisters, in.data(),
                      out.data());
   std::vector<float> expected;
   for (int thread = 0; thread < kThreads; ++thread) {
@@ -367,7 +368,7 @@ __global__ void reverseShared(uint32_t *out) {
 
 TEST_F(Probes, ABlockHas227KiBOfSharedMemory) {
   Copy<uint32_t> out{std::vector<uint32_t>(kMostSharedWords, 0)};
-  GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{1, 256, kMostSharedWords * 4}), reverseShared,
+  GENREC_CUDA_LAUNCH(testStream(), (LaunchShape{1, 256, kMostSharedWords * 4}), reverseShared,
                      out.data());
   std::vector<uint32_t> expected;
   for (int i = kMostSharedWords; i-- > 0;)
@@ -393,7 +394,7 @@ TEST_F(Probes, ApproximationsOfHiddenScoresAreExact) {
   for (int i = -4000; i <= 4000; ++i)
     x.push_back(static_cast<float>(i) / 400);
   Copy<float> in(x), tanhs{std::vector<float>(x.size(), -9)}, powers(tanhs.fetch());
-  GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{16, 256}), approximateAll, in.data(),
+  GENREC_CUDA_LAUNCH(testStream(), (LaunchShape{16, 256}), approximateAll, in.data(),
                      static_cast<int64_t>(x.size()), tanhs.data(), powers.data());
   const std::vector<float> t = tanhs.fetch(), p = powers.fetch();
   for (size_t i = 0; i < hidden; ++i)

@@ -238,7 +238,7 @@ void expectScores(Catalogue &c, int64_t first, int64_t width) {
   NoteCopy tooMany;
   const RankedItems ranked = c.onDevice(false);
   Scratch scratch(scoresScratchBytes(ranked, {first, width}, out.data()));
-  scoreItems(ranked, {first, width}, out.data(), tooMany.data(), scratch.data(), nullptr);
+  scoreItems(ranked, {first, width}, out.data(), tooMany.data(), scratch.data(), testStream());
   if (c.isKnown && c.dim >= kLeastLibrarySize && count >= kLeastLibrarySize)
     expectNear(out.fetch(), expected);
   else
@@ -276,7 +276,7 @@ void expectScoreGradients(Catalogue &c, int64_t first, int64_t width, bool onto)
                                  dQuery.data(),
                                  dItem.data()};
   Scratch scratch(scoreGradientsScratchBytes(ranked, {first, width}, gradients));
-  scoreItemsGradient(ranked, {first, width}, gradients, scratch.data(), nullptr);
+  scoreItemsGradient(ranked, {first, width}, gradients, scratch.data(), testStream());
   expectNear(dQuery.fetch(), query);
   expectNear(dItem.fetch(), item);
 }

@@ -49,7 +49,8 @@ TEST(RowSums, ChunksAreAddedInTheTreeOfTheCpu) {
     *domain = {};
     domain->count = rows;
     GENREC_CUDA_CHECK(cudaMemcpy(onDevice, sums.data(), sums.size() * 4, cudaMemcpyHostToDevice));
-    GENREC_CUDA_CHECK(cudaMemset(results, 0, static_cast<size_t>(floats) * 4));
+    GENREC_CUDA_CHECK(
+        cudaMemsetAsync(results, 0, static_cast<size_t>(floats) * 4, cuda::test::testStream()));
     SumResults where{};
     int64_t at = 0;
     for (int64_t size : sizes) {

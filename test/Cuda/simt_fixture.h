@@ -16,7 +16,7 @@ namespace genrec::rt::cuda::test {
 /// Kernels under one schedule per seed, and memory for them.
 class Simt : public testing::TestWithParam<uint64_t> {
 protected:
-  void SetUp() override { simt::options() = {.seed = GetParam()}; }
+  void SetUp() override { simt::options() = {.seed = GetParam(), .mayUseDefaultStream = true}; }
   void TearDown() override {
     simt::clearError();
     simt::options() = {};

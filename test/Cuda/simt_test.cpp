@@ -90,7 +90,8 @@ TEST_P(Simt, AtomicsLoseNothing) {
 TEST(SimtOrder, FollowsFromTheSeed) {
   auto run = [](uint64_t seed) {
     simt::options() = {.seed = seed - static_cast<uint64_t>(simt::launchCount()),
-                       .schedule = simt::Schedule::byTurns};
+                       .schedule = simt::Schedule::byTurns,
+                       .mayUseDefaultStream = true};
     int *memory;
     GENREC_CUDA_CHECK(cudaMalloc(&memory, 4 * 129));
     GENREC_CUDA_CHECK(cudaMemset(memory, 0, 4 * 129));

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 namespace genrec::rt::cuda::test {
@@ -162,7 +163,7 @@ TEST_P(Streams, EventsMeasureTime) {
 TEST(StreamOrders, AreManyAndAllLegal) {
   std::set<std::vector<int>> orders;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
-    simt::options() = {.seed = seed};
+    simt::options() = {.seed = seed, .mayUseDefaultStream = true};
     cudaStream_t streams[3];
     static std::vector<int> order;
     order.clear();
@@ -407,6 +408,35 @@ TEST_P(Streams, DevicesHaveMemoryOfTheirOwn) {
               HasSubstr("while device 1 is current"));
   GENREC_CUDA_CHECK(cudaStreamDestroy(there));
   GENREC_CUDA_CHECK(cudaSetDevice(0));
+}
+
+/// Stream null is a stream that somebody forgot, whatever is queued there.
+TEST_P(Streams, TheDefaultStreamIsForWhoeverNamesIt) {
+  Ints data(host({1, 2, 3, 4}));
+  GENREC_CUDA_CHECK(cudaEventRecord(event, first));
+  simt::options().mayUseDefaultStream = false;
+  const std::pair<const char *, std::function<cudaError_t(cudaStream_t)>> calls[] = {
+      {"kernel ", [&](cudaStream_t s) { return launch(s, addTo, data.data, 4, 1), cudaSuccess; }},
+      {"copy ",
+       [&](cudaStream_t s) {
+         return cudaMemcpyAsync(data.data, data.data + 2, 8, cudaMemcpyDeviceToDevice, s);
+       }},
+      {"fill ", [&](cudaStream_t s) { return cudaMemsetAsync(data.data, 0, 16, s); }},
+      {"an event ", [&](cudaStream_t s) { return cudaEventRecord(event, s); }},
+      {"a wait for an event ", [&](cudaStream_t s) { return cudaStreamWaitEvent(s, event, 0); }},
+      {"cudaStreamSynchronize ", [&](cudaStream_t s) { return cudaStreamSynchronize(s); }},
+      {"host function ",
+       [&](cudaStream_t s) { return cudaLaunchHostFunc(s, [](void *) {}, nullptr); }}};
+  for (const auto &[what, call] : calls) {
+    const std::string text = accusation([&] { GENREC_CUDA_CHECK(call(nullptr)); });
+    EXPECT_THAT(text, testing::StartsWith(what));
+    EXPECT_THAT(text, HasSubstr(" in the default stream, enqueued at"));
+  }
+  EXPECT_THAT(accusation([&] { GENREC_CUDA_CHECK(cudaMemset(data.data, 0, 16)); }),
+              HasSubstr("fill in the default stream, enqueued at streams_test.cpp:"));
+  for (const auto &[what, call] : calls)
+    EXPECT_EQ(accusation([&] { GENREC_CUDA_CHECK(call(cudaStreamLegacy)); }), "none") << what;
+  EXPECT_EQ(accusation([&] { (void)Ints(host({1})).fetch(); }), "none");
 }
 
 } // namespace

@@ -67,7 +67,7 @@ void launch(cudaStream_t stream, void (*kernel)(P...), A... arguments) {
 class Streams : public testing::TestWithParam<uint64_t> {
 protected:
   void SetUp() override {
-    simt::options() = {.seed = GetParam()};
+    simt::options() = {.seed = GetParam(), .mayUseDefaultStream = true};
     for (cudaStream_t *stream : {&first, &second})
       GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
     GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));

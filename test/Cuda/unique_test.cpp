@@ -225,7 +225,8 @@ __global__ void scanTwice(int *out) {
 TEST(BlockScan, MayBeCalledAgainAtOnce) {
   int *out = nullptr;
   GENREC_CUDA_CHECK(cudaMalloc(&out, 512));
-  GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{1, 128}), scanTwice, out);
+  GENREC_CUDA_LAUNCH(testStream(), (LaunchShape{1, 128}), scanTwice, out);
+  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   std::vector<int> got(128);
   GENREC_CUDA_CHECK(cudaMemcpy(got.data(), out, 512, cudaMemcpyDeviceToHost));
   for (int i = 0; i < 128; ++i)

@@ -163,7 +163,7 @@ __global__ void storeTwice(int *first, int *second, int *sawOnlySecond) {
 TEST(SimtStores, AreSeenInAnyOrder) {
   int seen = 0;
   for (uint64_t seed = 1; seed <= 64; ++seed) {
-    simt::options() = {.seed = seed};
+    simt::options() = {.seed = seed, .mayUseDefaultStream = true};
     int *flags;
     GENREC_CUDA_CHECK(cudaMalloc(&flags, 12));
     GENREC_CUDA_CHECK(cudaMemset(flags, 0, 12));
@@ -302,7 +302,7 @@ __global__ void unprotectedTake(int *places, int count) {
 TEST(SimtPreemption, ShowsWhatAMissingAtomicLoses) {
   int lost = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
-    simt::options() = {.seed = seed, .preemptOneIn = 8};
+    simt::options() = {.seed = seed, .preemptOneIn = 8, .mayUseDefaultStream = true};
     int *places;
     GENREC_CUDA_CHECK(cudaMalloc(&places, 512));
     GENREC_CUDA_CHECK(cudaMemset(places, 0, 512));

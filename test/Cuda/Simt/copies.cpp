@@ -80,6 +80,8 @@ cudaError_t waitForOne(const OperationPointer &operation) {
   return status();
 }
 
+cudaError_t waitForDefaultStream() { return waitFor(lastOf({&legacyStream(currentDevice())})); }
+
 cudaError_t checkFree(void *memory, MemoryKind kind) {
   const Allocation *found = arena().startingAt(memory);
   if (!found || found->kind != kind || found->isLeaving)
@@ -273,12 +275,13 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind 
     return error;
   const bool isStaged = kindOf(from) == Kind::pageable && kindOf(to) == Kind::device;
   if (isStaged && machine.error.empty())
-    if (cudaError_t error = cudaStreamSynchronize(nullptr); error != cudaSuccess)
+    if (cudaError_t error = waitForDefaultStream(); error != cudaSuccess)
       return error;
-  OperationPointer operation;
-  cudaError_t error =
-      enqueue(nullptr, copyRequest(to, from, bytes, isStaged && machine.error.empty()), &operation);
   const bool isOnDevice = kindOf(to) == Kind::device && kindOf(from) == Kind::device;
+  Request request = copyRequest(to, from, bytes, isStaged && machine.error.empty());
+  request.isSynchronous = !isOnDevice;
+  OperationPointer operation;
+  cudaError_t error = enqueue(nullptr, std::move(request), &operation);
   if (error != cudaSuccess || isStaged || isOnDevice)
     return error;
   return waitForOne(operation);
@@ -308,5 +311,5 @@ cudaError_t cudaMemset(void *to, int value, size_t bytes) {
   cudaError_t error = cudaMemsetAsync(to, value, bytes, nullptr);
   if (error != cudaSuccess || !isPinned(to))
     return error;
-  return cudaStreamSynchronize(nullptr);
+  return waitForDefaultStream();
 }

@@ -128,6 +128,11 @@ cudaError_t status();
 simtStream *streamAt(cudaStream_t stream, cudaError_t &error);
 simtStream &legacyStream(int device);
 int currentDevice();
+/// The host waits for these.
+cudaError_t waitFor(const std::vector<OperationPointer> &operations);
+/// Accuses work in the default stream where its name is null (Options::mayUseDefaultStream).
+cudaError_t accuseDefaultStream(cudaStream_t stream, const char *what,
+                                const void *kernel = nullptr);
 /// All streams of a device that are not destroyed.
 std::vector<simtStream *> streamsOf(int device);
 /// Operations that are the last of their streams.
@@ -148,6 +153,8 @@ struct Request {
   /// Pinned memory that is read and written, known beforehand.
   std::vector<HostRange> host = {};
   Callers callers = {};
+  /// The host waits for it, so that it may be in the default stream.
+  bool isSynchronous = false;
 };
 /// `made` becomes the operation, null in a capture.
 cudaError_t enqueue(cudaStream_t stream, Request request, OperationPointer *made = nullptr);

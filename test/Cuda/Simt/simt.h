@@ -93,6 +93,9 @@ struct Options {
   int capability = defaultCapability();
   /// Blocks that a grid may have in y and in z: fewer show whether they grow with the data.
   uint32_t mostBlocksAcross = 65535;
+  /// Whether work may be queued in stream null, the default one: whoever means that one says
+  /// cudaStreamLegacy. Copies that the host waits for always may.
+  bool mayUseDefaultStream = false;
   /// Bytes that cudaMalloc has to give, on each device, before it fails.
   int64_t deviceBytes = int64_t(8) << 30;
   /// Switches between threads after which a launch counts as waiting for ever.

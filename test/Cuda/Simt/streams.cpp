@@ -95,6 +95,15 @@ simtStream *streamAt(cudaStream_t stream, cudaError_t &error) {
   return nullptr;
 }
 
+cudaError_t accuseDefaultStream(cudaStream_t stream, const char *what, const void *kernel) {
+  if (stream || options().mayUseDefaultStream)
+    return cudaSuccess;
+  if (machine.error.empty())
+    machine.error =
+        describe({what, kernel, 0, 0, 0, callers()}) + ": work belongs into a stream of its own";
+  return status();
+}
+
 std::vector<simtStream *> streamsOf(int onDevice) {
   std::vector<simtStream *> result;
   for (const std::unique_ptr<simtStream> &stream : allStreams())
@@ -157,6 +166,10 @@ cudaError_t enqueue(cudaStream_t stream, Request request, OperationPointer *made
   cudaError_t error;
   simtStream *to = streamAt(stream, error);
   if (!to)
+    return error;
+  if (error = request.isSynchronous ? cudaSuccess
+                                    : accuseDefaultStream(stream, request.what, request.kernel);
+      error != cudaSuccess)
     return error;
   if (!request.callers[0])
     request.callers = callers();
@@ -310,6 +323,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   simtStream *found = streamAt(stream, error);
   if (!found)
     return error;
+  if (error = accuseDefaultStream(stream, "cudaStreamSynchronize"); error != cudaSuccess)
+    return error;
   if (error = refuseInCapture("cudaStreamSynchronize", found); error != cudaSuccess)
     return error;
   return waitFor(lastOf({found}));
@@ -336,6 +351,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   simtStream *waits = streamAt(stream, error);
   simtEvent *on = waits ? eventAt(event, error) : nullptr;
   if (!on)
+    return error;
+  if (error = accuseDefaultStream(stream, "a wait for an event"); error != cudaSuccess)
     return error;
   if (waits->capture || on->capture)
     return captureWait(*waits, *on);

@@ -64,7 +64,10 @@ void watch(WaitWatch &of);
 void unwatch(WaitWatch &of);
 
 /// The stream that a call of a store was given.
-inline cudaStream_t streamOf(const StoreStream &on) { return static_cast<cudaStream_t>(on.device); }
+/// The default stream where none is named: the host's own calls, between steps.
+inline cudaStream_t streamOf(const StoreStream &on) {
+  return on.device ? static_cast<cudaStream_t>(on.device) : cudaStreamLegacy;
+}
 
 /// Memory of the device for the arguments of a store's calls, in the order of their streams.
 const ArgumentMemory &deviceMemory();
