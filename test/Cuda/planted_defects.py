@@ -96,6 +96,10 @@ def graphs(name: str, old: str, new: str = "", nth: int = 1) -> Defect:
     return Defect(name, SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchComputeStagesAsGraphs/0", old, new, nth)
 
 
+def updated(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
+    return Defect(name, file, "Seeds/DeviceRanks.LaunchUpdateStagesAsGraphs/0", old, new, nth)
+
+
 def later(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
     return Defect(name, file, "Seeds/DeviceRanks.LookUpIdsThatTheComputeStageMakes/0", old, new, nth)
 
@@ -421,6 +425,17 @@ DEFECTS = [
     early("sums that have travelled are not waited for", "device.follow(DeviceQueue::compute, DeviceQueue::sums);"),
     graphs("a stage gives to sums before it has computed", "device.launch(*piece.graph);\n    if (piece.then)\n      piece.then();",
            "if (piece.then) piece.then(); device.launch(*piece.graph);"),
+    updated("nobody counts the rows to update", EXCHANGED,
+            "GENREC_CUDA_LAUNCH(stream, shapeOfThreads(owned.cells.stores, kThreads), countKernel, owned,\n                     before, total, updates.counts);", ";"),
+    updated("capacities are how many rows there are", EXCHANGED_SUMS,
+            "capacity = std::max(capacity, capacityBucket(firstWanted(store + 1) - firstWanted(store)));",
+            "capacity = firstWanted(store + 1) - firstWanted(store);"),
+    updated("a capacity is half of the rows", EXCHANGED_SUMS, "begins.push_back(begins.back() + aligned(capacity * stores[store].dim));",
+            "begins.push_back(begins.back() + aligned(capacity * stores[store].dim / 2));"),
+    updated("sums of parameters lie elsewhere in each step", PORTIONS, "sum.free.clear(); // each", "; // each"),
+    graphs("the places of what ranks have exchanged are not of the key", "ranks.describeUpdate(key);", ";"),
+    Defect("sums of a portion that waits are overwritten", SESSION + "step.cpp",
+           "Seeds/DeviceRanks.KeepSumsOfAPortionUntilItGivesThem/0", "from.reader = slot.portion;", ";"),
     later("rows of another fetch are placed among those of one", EXCHANGED,
           "if (rows[i] < values || rows[i] >= values + valueCount) // of another fetch\n      continue;", ";"),
     later("sums of a later fetch are left out", SESSION + "updates.cpp", "from.parts = static_cast<int32_t>(parts);", "from.parts = 1;"),

@@ -130,7 +130,7 @@ def test_the_order_of_queued_work_changes_no_bits(
 def test_a_step_of_portions_takes_no_memory_and_waits_twice(
     binaries: dict[str, Path], rows: Path, tmp_path: Path
 ) -> None:
-    """Once all ids are known; for how many rows travel, and at its end. Compute stages are launched as graphs."""
+    """Once all ids are known; for how many rows travel, and at its end. Compute and update stages are launched as graphs."""
     before, after = (
         run(binaries["cuda-emulated"], rows, tmp_path / "report.json", *PORTIONS, steps=steps)["device"]
         for steps in (10, 14)
@@ -139,6 +139,8 @@ def test_a_step_of_portions_takes_no_memory_and_waits_twice(
     assert after["waits"] - before["waits"] == 2 * 4
     assert after["steps_captured"] == before["steps_captured"] > 0
     assert after["captured_steps_launched"] - before["captured_steps_launched"] == 4 * 4
+    assert after["updates_captured"] == before["updates_captured"] > 0
+    assert after["captured_updates_launched"] - before["captured_updates_launched"] == 4
     assert after["not_captured"] == []
 
 

@@ -127,3 +127,25 @@ def test_an_id_beyond_its_table_ends_all_ranks(target: str, binaries: dict[str, 
     )  # fmt: skip
     assert ran.returncode != 0
     assert "table 'c0'" in ran.stderr, ran.stderr
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("ranks", "flags"),
+    [
+        (2, ("--host-tables", "c0=3,bucket=2", "--replicate", "auto", "--overlap", "keys", "--shard-optimizer")),
+        (3, ("--host-tables", "c0=3", "--replicate", "c0,bucket", "--overlap", "keys", "--deduplicate", "requester")),
+    ],
+)
+def test_one_rank_goes_on_as_several_with_all_flags(
+    ranks: int, flags: tuple[str, ...], binaries: dict[str, Path], rows: Path, tmp_path: Path
+) -> None:
+    """Rows in the host's memory, replicas, sums that travel early, shared updates and later lookups at once."""
+    binary, portions = binaries["cuda-emulated"], ("--portions", "5")
+    whole = train_on(binary, 0, rows, tmp_path / "whole", steps=6, portions=portions)
+    train_on(binary, 0, rows, tmp_path / "kept", steps=2, portions=portions)
+    rest = train_on(
+        binary, ranks, rows, tmp_path / "kept", "--resume", "--early-gradients", "on", *flags, steps=6, portions=portions
+    )
+    assert losses(rest) == losses(whole)[2:]
+    assert saved(tmp_path / "kept") == saved(tmp_path / "whole")

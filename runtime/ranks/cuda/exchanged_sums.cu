@@ -156,10 +156,10 @@ OwnedUpdates RowExchange::layOutUpdates() {
     firsts.push_back(firsts.back() + capacity);
     begins.push_back(begins.back() + aligned(capacity * stores[store].dim));
   }
-  updateRows.ensure(firsts.back() + 1, queue);
-  updateSums.ensure(begins.back() + 1, queue);
+  updateRows.ensure(roomFor(firsts.back()), queue);
+  updateSums.ensure(roomFor(begins.back()), queue);
   if (askers > ranks)
-    updateOwned.ensure(firsts.back() + 1, queue);
+    updateOwned.ensure(roomFor(firsts.back()), queue);
   for (int64_t store = 0; store < storeCount(); ++store) {
     Update &update = updates[store];
     update.rows = updateRows.data() + firsts[store];
@@ -178,7 +178,7 @@ OwnedUpdates RowExchange::layOutUpdates() {
 void RowExchange::describeUpdates() {
   int64_t room = 0;
   for (const Update &update : updates)
-    room = std::max(room, update.capacity + 1);
+    room = std::max(room, roomFor(update.capacity));
   if (iota.capacity() < room) {
     fillNumbers(iota.ensure(room, queue), room, queue);
     fillNumbers(narrowIota.ensure(room, queue), room, queue);
