@@ -28,7 +28,11 @@ LIBRARY, SIZED, RANK = KERNELS + "library_products.cu", KERNELS + "library_sized
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
 FIND_DEVICE = "core/cuda/find_device.cu"
 DEVICE = "embedding/cuda/device.cu"  # what a session's steps are queued by
-DISTINCT, LOOKUPS, TOUCHED = KERNELS + "distinct.cu", "embedding/cuda/distinct_lookups.cu", "embedding/cuda/distinct_rows.cu"
+DISTINCT, LOOKUPS, TOUCHED = (
+    KERNELS + "distinct.cu",
+    "embedding/cuda/distinct_lookups.cu",
+    "embedding/cuda/distinct_rows.cu",
+)
 DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
 EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_kernels.cu", "ranks/cuda/portion_sums.cu"
 EXCHANGED_SUMS = "ranks/cuda/exchanged_sums.cu"
@@ -37,7 +41,11 @@ NCCL_COMM = "comm_nccl/nccl_comm.cu"
 LOOK_BACK, MARKED, SCATTERED = KERNELS + "look_back.h", KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
 POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
-KEY_RANKS, UNIQUE_TABLE, UNIQUE_NUMBERS = KERNELS + "key_ranks.h", KERNELS + "unique_table.h", KERNELS + "unique_numbers.h"
+KEY_RANKS, UNIQUE_TABLE, UNIQUE_NUMBERS = (
+    KERNELS + "key_ranks.h",
+    KERNELS + "unique_table.h",
+    KERNELS + "unique_numbers.h",
+)
 
 ORDER_TESTS = "BlockScan.*:StableOrder.*"
 LOOK_BACK_TESTS, MARKED_TESTS = "PrefixSums.*:FlagRanks.*", "FlagRanks.*"
