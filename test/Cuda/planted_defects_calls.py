@@ -9,6 +9,7 @@ from planting import Defect
 
 KERNELS, STORES = "kernels/cuda/", "embedding/cuda/"
 CACHED = STORES + "cached_store.cu"
+CONCAT = "Concat.*"
 HOST_ROWS = "Seeds/DeviceRanks.OwnersBringRowsOfTheHostsMemory/0"
 
 MOVED = (
@@ -39,6 +40,11 @@ CALLS = [
                    "GENREC_CUDA_LAUNCH(stream, shape, contractChunks, contraction, parts);"),
     default_stream("the store's answer is cleared", STORES + "store.cu", "Seeds/StoreOrders.GiveTheSameRows/0",
                    "GENREC_CUDA_CHECK(cudaMemsetAsync(&counters.data()->unresolved, 0, sizeof(uint32_t), stream));"),
+    default_stream("parts are put one behind the other", KERNELS + "concat.cu", CONCAT,
+                   "GENREC_CUDA_LAUNCH(stream, shape, concatKernel, table, to);"),
+    Defect("parts of a second launch overwrite the first's", KERNELS + "concat.cu", CONCAT, "to += table.begins[here];", ";"),
+    Defect("a thread copies one float of a part", KERNELS + "concat.cu", CONCAT,
+           "i < floats; i += threadsInGrid()", "i < floats; i += floats"),
     # Grids.
     Defect("rows of a product are blocks in y", KERNELS + "sized_products.cu", "LargeGrids.SizedProducts",
            "(LaunchShape{grid, dim3(kThreads)})", "(LaunchShape{dim3(tilesAcross(product), down, grid.z), dim3(kThreads)})"),

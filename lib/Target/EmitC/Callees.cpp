@@ -83,7 +83,7 @@ static constexpr Callee callees[] = {
     // A header per target.
     {"kernels::concatDomains", BOTH("domains")},
     {"kernels::concatRows", BOTH("domains")},
-    {"kernels::copyElements", BOTH("domains")},
+    {"kernels::concatShared", BOTH("domains")},
     {"kernels::derive", BOTH("domains")},
     {"kernels::deriveGrad", BOTH("domains")},
     {"kernels::fixedRows", BOTH("domains")},

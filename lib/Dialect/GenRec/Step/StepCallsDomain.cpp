@@ -144,9 +144,13 @@ LogicalResult genrec::lowerCall(SplitRowsOp op, StageBuilder &stage) {
     return op.emitOpError() << "needs rows of a domain made by concat_domains, but @"
                             << joined.getValue() << " is made by another op";
   EmitCBuilder b = stage.at(op);
-  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(joined), getWidth(b, op.getX()),
-                                 stage.getPointer(op.getX()), stage.getStride(op.getX()),
-                                 stage.getPointer(op.getResult()), b.integer(op.getPart())};
+  SmallVector<Value> operands = {stage.getStep(),
+                                 stage.getDomain(joined),
+                                 getWidth(b, op.getX()),
+                                 stage.getPointer(op.getX()),
+                                 stage.getStride(op.getX()),
+                                 stage.getPointer(op.getResult()),
+                                 b.integer(op.getPart())};
   for (Value source : concat.getSources())
     operands.push_back(stage.getDomain(source));
   b.callVoid("kernels::splitRows", operands, {getElementArgument(b, op.getX())});
@@ -185,7 +189,8 @@ LogicalResult genrec::lowerCall(StackDomainsOp op, StageBuilder &stage) {
   for (Value part : op.getParts())
     parts.push_back(stage.getDomain(part));
   Value offsets = stage.getBuffer(getOwnBuffer(op, kPartOffsetsSlot), b.i64(), name + "_offsets");
-  Value array = stage.makeArray(b.named(name + "_parts"), b.pointer(b.opaque("const genrec_domain")), parts);
+  Value array =
+      stage.makeArray(b.named(name + "_parts"), b.pointer(b.opaque("const genrec_domain")), parts);
   b.callVoid("kernels::stackDomains", stage.withStep({stage.getDomain(op.getResult()), offsets,
                                                       b.integer(parts.size()), array}));
   return success();
@@ -193,14 +198,17 @@ LogicalResult genrec::lowerCall(StackDomainsOp op, StageBuilder &stage) {
 
 LogicalResult genrec::lowerCall(ConcatSharedOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
-  int64_t first = 0;
+  std::string name = getValueName(op.getResult());
+  SmallVector<Value> parts, sizes;
   for (Value part : op.getParts()) {
-    int64_t count = cast<RankedTensorType>(part.getType()).getNumElements();
-    b.callVoid("kernels::copyElements",
-               stage.withStep({b.add(stage.getPointer(op.getResult()), b.integer(first)),
-                               stage.getPointer(part), b.integer(count)}));
-    first += count;
+    parts.push_back(stage.getPointer(part));
+    sizes.push_back(b.integer(cast<RankedTensorType>(part.getType()).getNumElements()));
   }
+  b.callVoid("kernels::concatShared",
+             stage.withStep({stage.getPointer(op.getResult()), b.integer(parts.size()),
+                             stage.makeArray(b.named(name + "_parts"),
+                                             b.pointer(b.opaque("const float")), parts),
+                             stage.makeArray(b.named(name + "_sizes"), b.i64(), sizes)}));
   return success();
 }
 

@@ -186,10 +186,13 @@ inline void stackDomains(genrec_domain *domain, int64_t *offsets, int64_t count,
   domain->max_length = offsets[count];
 }
 
-/// A shared tensor into a part of another.
-template <class T> inline void copyElements(T *to, const T *from, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    to[i] = from[i];
+/// Shared tensors, one behind the other: sizes[i] floats of parts[i].
+inline void concatShared(float *to, int64_t count, const float *const *parts,
+                         const int64_t *sizes) {
+  for (int64_t part = 0; part < count; ++part) {
+    memcpy(to, parts[part], static_cast<size_t>(sizes[part]) * sizeof(float));
+    to += sizes[part];
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_DOMAINS_H
 #define GENREC_RT_KERNELS_CUDA_DOMAINS_H
 
+#include "genrec_rt/kernels/cuda/concat.h"
 #include "genrec_rt/kernels/cuda/list_rows.h"
 #include "genrec_rt/kernels/cuda/step.h"
 
@@ -86,11 +87,10 @@ inline void stackDomains(genrec_step *step, genrec_domain *domain, int64_t *offs
 /// Which rows of a column are there: all, where `valid` is null.
 void validRows(genrec_step *step, const genrec_domain *domain, const uint8_t *valid, bool *out);
 
-/// A shared tensor into a part of another.
-template <class T>
-inline void copyElements(genrec_step *step, T *to, const T *from, int64_t count) {
-  GENREC_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(count) * sizeof(T),
-                                    cudaMemcpyDeviceToDevice, streamOf(step)));
+/// Shared tensors, one behind the other: sizes[i] floats of parts[i].
+inline void concatShared(genrec_step *step, float *to, int64_t count, const float *const *parts,
+                         const int64_t *sizes) {
+  cuda::concat(to, count, parts, sizes, streamOf(step));
 }
 
 //===----------------------------------------------------------------------===//
