@@ -412,6 +412,8 @@ DEFECTS = [
     updated("capacities are how many rows there are", EXCHANGED_SUMS,
             "capacity = std::max(capacity, capacityBucket(firstWanted(store + 1) - firstWanted(store)));",
             "capacity = firstWanted(store + 1) - firstWanted(store);"),
+    Defect("sums of a portion that waits are overwritten", SESSION + "step.cpp",
+           "Seeds/DeviceRanks.KeepSumsOfAPortionUntilItGivesThem/0", "from.reader = slot.portion;", ";"),
     later("rows of another fetch are placed among those of one", EXCHANGED,
           "if (rows[i] < values || rows[i] >= values + valueCount) // of another fetch\n      continue;", ";"),
     later("sums of a later fetch are left out", SESSION + "updates.cpp", "from.parts = static_cast<int32_t>(parts);", "from.parts = 1;"),
