@@ -130,7 +130,7 @@ def test_the_order_of_queued_work_changes_no_bits(
 def test_a_step_of_portions_takes_no_memory_and_waits_twice(
     binaries: dict[str, Path], rows: Path, tmp_path: Path
 ) -> None:
-    """Once all ids are known; for how many rows travel, and at its end. Compute and update stages are launched as graphs."""
+    """Once all ids are known; for how many rows travel, and at its end. Stages are launched as graphs."""
     before, after = (
         run(binaries["cuda-emulated"], rows, tmp_path / "report.json", *PORTIONS, steps=steps)["device"]
         for steps in (10, 14)

@@ -145,7 +145,8 @@ def test_one_rank_goes_on_as_several_with_all_flags(
     whole = train_on(binary, 0, rows, tmp_path / "whole", steps=6, portions=portions)
     train_on(binary, 0, rows, tmp_path / "kept", steps=2, portions=portions)
     rest = train_on(
-        binary, ranks, rows, tmp_path / "kept", "--resume", "--early-gradients", "on", *flags, steps=6, portions=portions
-    )
+        binary, ranks, rows, tmp_path / "kept", "--resume", "--early-gradients", "on", *flags,
+        steps=6, portions=portions,
+    )  # fmt: skip
     assert losses(rest) == losses(whole)[2:]
     assert saved(tmp_path / "kept") == saved(tmp_path / "whole")
