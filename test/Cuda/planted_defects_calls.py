@@ -44,7 +44,7 @@ CALLS = [
                    "GENREC_CUDA_LAUNCH(stream, shape, concatKernel, table, to);"),
     Defect("parts of a second launch overwrite the first's", KERNELS + "concat.cu", CONCAT, "to += table.begins[here];", ";"),
     Defect("a thread copies one float of a part", KERNELS + "concat.cu", CONCAT,
-           "i < floats; i += threadsInGrid()", "i < floats; i += floats"),
+           "i += threadsInGrid()", "i += floats"),
     # Grids.
     Defect("rows of a product are blocks in y", KERNELS + "sized_products.cu", "LargeGrids.SizedProducts",
            "(LaunchShape{grid, dim3(kThreads)})", "(LaunchShape{dim3(tilesAcross(product), down, grid.z), dim3(kThreads)})"),
