@@ -287,7 +287,7 @@ TEST_P(DeviceRanks, LookUpIdsThatTheComputeStageMakes) {
 /// Between two graphs lies the lookup. Portions of a rank that meet are not captured.
 TEST_P(DeviceRanks, LaunchStagesThatLookUpAsGraphs) {
   std::vector<Samples> batches;
-  for (uint64_t step = 1; step <= 10; ++step)
+  for (uint64_t step = 1; step <= 12; ++step) // in the first of them, memory of updates grows
     batches.push_back(drawSamples(step, 8, 12));
   const Result alone = train(1, {.looksUpLater = true}, batches),
                several = train(4, {.overlap = Overlap::keys, .looksUpLater = true}, batches);
