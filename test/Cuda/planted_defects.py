@@ -11,6 +11,7 @@ from pathlib import Path
 
 from planted_defects_attention import ATTENTION
 from planted_defects_calls import CALLS
+from planted_defects_models import MODELS
 from planted_defects_steps import STEPS_AND_EXCHANGES
 from planting import Defect, planted
 
@@ -36,7 +37,7 @@ DISTINCT, LOOKUPS, TOUCHED = (
 DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
 EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_kernels.cu", "ranks/cuda/portion_sums.cu"
 EXCHANGED_SUMS = "ranks/cuda/exchanged_sums.cu"
-SESSION = "session/device_"  # .cpp files
+SESSION, SLOT = "session/device_", "session/step_slot.cpp"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
 LOOK_BACK, MARKED, SCATTERED = KERNELS + "look_back.h", KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
 POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
@@ -483,6 +484,7 @@ DEFECTS = [
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
     *CALLS,
     *STEPS_AND_EXCHANGES,
+    *MODELS,
 ]  # fmt: skip
 
 
@@ -491,7 +493,7 @@ def main(source: Path, target: Path) -> None:
     runtime = source / "runtime"
     for path in [*runtime.rglob("*"), source / PIPELINE]:
         name = path.relative_to(source if path == source / PIPELINE else runtime).as_posix()
-        if path.suffix not in (".h", ".cu") and path != source / PIPELINE and not name.startswith(SESSION):
+        if path.suffix not in (".h", ".cu") and path != source / PIPELINE and not name.startswith((SESSION, SLOT)):
             continue
         defects = [(i, d) for i, d in enumerate(DEFECTS, 1) if d.file == name]
         text = planted(path.read_text(), defects)

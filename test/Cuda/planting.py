@@ -9,10 +9,11 @@ class Defect:
 
     name: str
     file: str
-    tests: str  # those that show it, as --gtest_filter has them
+    tests: str  # unit tests that show it, as --gtest_filter has them; empty: none
     old: str
     new: str = ""
     nth: int = 1
+    runs: str = ""  # else the runs of whole models that show it (../EndToEnd/test_planted_sessions.py)
 
 
 def nth_index(text: str, old: str, nth: int) -> int:

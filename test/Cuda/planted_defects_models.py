@@ -1,0 +1,117 @@
+# ruff: noqa: E501 -- a defect per line
+"""Defects of a session that whole models show, on the emulated device: the small models of the unit tests have nothing that these change.
+
+test/EndToEnd/test_planted_sessions.py is their judge.
+"""
+
+from planting import Defect
+
+SESSION, EXCHANGE = "session/device_", "ranks/cuda/row_exchange.cu"
+
+
+def of(runs: str, name: str, file: str, old: str, new: str = ";", nth: int = 1) -> Defect:
+    return Defect(name, file, "", old, new, nth, runs)
+
+
+def alone(name: str, old: str, new: str = ";", nth: int = 1, file: str = "step.cpp") -> Defect:
+    return of("alone", name, SESSION + file, old, new, nth)
+
+
+def slot(name: str, old: str, new: str = ";", nth: int = 1, runs: str = "alone") -> Defect:
+    return of(runs, name, "session/step_slot.cpp", old, new, nth)
+
+
+def ranks(name: str, old: str, new: str = ";", nth: int = 1, file: str = "ranks.cpp") -> Defect:
+    return of("ranks", name, SESSION + file, old, new, nth)
+
+
+MODELS = [
+    # Queues and graphs.
+    alone("a dispatch stage is in the default stream", "slot.stream = device.stream();", "slot.stream = nullptr;", nth=1),
+    ranks("what ranks look up is in the default stream", "slot.stream = device.stream();", "slot.stream = nullptr;", nth=2, file="step.cpp"),
+    alone("steps of other counts have one graph", "key.push_back(batch.isMade(static_cast<ptrdiff_t>(i)) ? domain.count : 0);"),
+    alone("steps of other capacities have one graph", "key.push_back(domain.capacity);"),
+    alone("steps of other longest lists have one graph", "key.push_back(domain.max_length);"),
+    alone("offsets of other places have one graph", "addToKey(domain.offsets);"),
+    alone("identities of other places have one graph", "addToKey(domain.identity);"),
+    alone("columns of other places have one graph", "addToKey(column.values);"),
+    alone("flags of other places have one graph", "addToKey(column.valid);"),
+    alone("both slots have one graph", "addToKey(this);"),
+    of("portions", "graphs do not know their program and buffers", SESSION + "step.cpp", "slot.describePlaces(key, isUpdating);"),
+    slot("training and evaluation have one graph", "static_cast<const void *>(plan->program)", "static_cast<const void *>(nullptr)", runs="portions"),
+    alone("keys of one length are one", "graph->key == key", "graph->key.size() == key.size()", file="graphs.cpp"),
+    of("portions", "a graph's steps keep the domains of the step before", SESSION + "step.cpp", "if (batch.isMade(static_cast<ptrdiff_t>(i)))\n      batch.domains[i] = graph.domains[i];"),
+    alone("a graph's steps have the learning rate of the first", "*scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);"),
+    slot("a captured step has the bound of values for that of norms", "return static_cast<float>(shared.clipNorm);", "return static_cast<float>(shared.clipValue);"),
+    alone("scratch of dispatch is that of compute", "isDispatching ? 1 : 0", "0"),
+    alone("fixed rows are forgotten", "batch.keepFixedRows();"),
+    # Lookups of a step.
+    alone("an evaluation inserts rows", "slot.mode == static_cast<int32_t>(Mode::train)", "(slot.mode >= 0)"),
+    alone("a row is admitted by the step before", "static_cast<int64_t>(slot.step)", "(static_cast<int64_t>(slot.step) - 1)"),
+    alone("temporary rows stay", "usesTemporary[table] = 1;"),
+    alone("temporary rows are cleared in each step of a batch", "std::fill(usesTemporary.begin(), usesTemporary.end(), 0);"),
+    alone("gradients of nothing go anywhere", "from.zeros = state.zeroRow(from.table);"),
+    alone("merged ids have all bits", "from.idBits = table.id_bits;"),
+    of("later", "merged ids that are null count", SESSION + "step.cpp", "from.valid = valid[part];"),
+    of("later", "tables that share a store have one key", SESSION + "step.cpp", "device.writeKeys(from, table.key, keys,\n                     leaving.note({NoteSubject::Kind::idBeyondTable, tables[part], of[part]}));",
+          "device.writeKeys(from, 0, keys,\n                     leaving.note({NoteSubject::Kind::idBeyondTable, tables[part], of[part]}));"),
+    alone("ids that are null are looked up", "from.valid = valid;"),
+    alone("rounded rows have no identity", "shared.model.tables[table].rounding != GENREC_ROW_STOCHASTIC", "true"),
+    of("later", "lookups of compute do not wait for those of dispatch", SESSION + "step.cpp", "state.noteLookedUp();"),
+    # Batches.
+    alone("a batch has the seed of the first", "mirrorStep.seed = slot.seed;", file="batch.cpp"),
+    alone("a batch has the number of no step", "mirrorStep.step = slot.step;", file="batch.cpp"),
+    alone("a batch has no mode", "mirrorStep.mode = slot.mode;", file="batch.cpp"),
+    alone("what lies behind a batch is of the one before", "std::memset(to + bytes, 0, static_cast<size_t>(piece.room) - bytes);", file="batch.cpp"),
+    alone("what has no nulls is null", "std::memset(to, 1, bytes);", "std::memset(to, 0, bytes);", file="batch.cpp"),
+    alone("flags of nulls are there in some batches", "hadNulls[number] |= given.valid != nullptr;", "hadNulls[number] = given.valid != nullptr;", file="batch.cpp"),
+    alone("lists of a batch have the length of the first", "kind == GENREC_DOMAIN_CATALOGUE ? from.max_length : batch.longest[i]", "from.max_length", file="batch.cpp"),
+    alone("a batch has room for the texts of its last column alone", "layout->pieces.back().text = &texts.back();", "layout->pieces.back().text = &texts.front();", file="batch.cpp"),
+    alone("strings go back to the first column's text", "!(text && text->has(strings[i]))", "!text", file="batch.cpp"),
+    alone("the texts of a batch lack their last byte", "layout->add(text.host, text.bytes, text.bytes, text.device);", "layout->add(text.host, text.bytes - 1, text.bytes, text.device);", file="batch.cpp"),
+    alone("what is counted on the device begins with -1", "std::max<int64_t>(domains[i].count, 0)", "(domains[i].count)", file="batch.cpp"),
+    alone("lists have room for one offset less", "roomAbove + 1", "roomAbove", file="batch.cpp"),
+    alone("a list has no domain above on the device", "mirror[i].parent_domain = domainsOnDevice + (above - domains.data());", file="batch.cpp"),
+    # Parameters and catalogues.
+    alone("a parameter that was fetched is not brought again", "parameter.isGiven = true;", file="state.cpp"),
+    alone("rows of zeros are not cleared", "owned->fill(zeroRows.back()->ensure(bytes), 0, bytes);", "zeroRows.back()->ensure(bytes);", file="state.cpp"),
+    alone("arrays of a catalogue are one", "array.kind == kind", "true", file="state.cpp"),
+    alone("columns of a catalogue are one", "array.number == number", "true", file="state.cpp"),
+    alone("catalogues have no nulls", "column.hasNulls ? keep(number, kValid, column.valid.data(), rows) : nullptr", "nullptr", file="state.cpp"),
+    alone("strings of a catalogue point to the host", "text.toDevice(strings, count, moved.data());", "std::copy(strings, strings + count, moved.begin());", file="state.cpp"),
+    ranks("a rank's rows of a parameter are its first", "parameter.device.own = values + (host.own - host.value);", "parameter.device.own = values;", file="state.cpp"),
+    # Slots.
+    slot("a slot keeps the mode of its first program", "mode = program.mode;"),
+    slot("a slot keeps its first step's number", "step = stepNumber;"),
+    slot("what a slot dispatched is dispatched", "onDevice->forget();"),
+    slot("lists have the capacity of the first batch's longest", "raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));"),
+    slot("the update's buffers stay where those of another program are", "plan->update.placedAt = nullptr;", runs="ranks"),
+    slot("the device does not know how many rows are collected", "onDevice->setCapacity(i, plan->capacities[i]);", runs="ranks"),
+    slot("a rank waits for its first portion", "portions.back()->onDevice->await();", "portions.front()->onDevice->await();", runs="portions"),
+    slot("a portion's buffers stay in the memory of another's", "placement.placedAt == base", "(placement.placedAt != nullptr)"),
+    # Reports.
+    alone("a metric has the keys of no rows", "report.key = fetch(key, rows);", file="reports.cpp"),
+    alone("a metric weighs lists by their first rows", "fetch(weight, desc.per_list ? roomOf(domain->parent_domain) : rows)", "fetch(weight, 1)", file="reports.cpp"),
+    alone("an output's nulls are those of rows", "report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));", "report.valid = nullptr;", file="reports.cpp"),
+    alone("domains of the step before are fetched", "std::fill(isFetched.begin(), isFetched.end(), 0);", file="reports.cpp"),
+    alone("a captured step's lists are not fetched", "for (const FetchedDomain &fetched : recorded.domains)\n    useFetched(fetched);", file="reports.cpp"),
+    # Ranks.
+    of("ranks", "replicas are still owned", EXCHANGE, "noteReplicas();", nth=2),
+    of("portions", "sums that were left open are given twice", EXCHANGE, "open.assign(portions.count, nullptr);", "open.resize(portions.count);"),
+    of("ranks", "a store's values lie where another's do", EXCHANGE, "layout.begins[store] = layout.floats();", "layout.begins[store] = layout.values;"),
+    ranks("sums of dispatch are left out", "sums->reduce(on);"),
+    ranks("a norm counts parameters of one rank", "of.travels = travels(ofParameters[i]);", "of.travels = !ofParameters[i];"),
+    ranks("a norm counts parameters of all ranks", "of.travels = travels(ofParameters[i]);", "of.travels = true;"),
+    ranks("a norm counts rows of replicas on each rank", "of.counts = ownedRows(slot.numberOf(owned[i]));", "of.counts = nullptr;"),
+    ranks("shared parameters come from one rank", "rowsOf + begins[other]", "rowsOf + begins[other == 0 ? 0 : other - 1]", nth=2),
+    ranks("shared parameters lack the last float", "device.copyWithin(rows, from, floats * 4);", "device.copyWithin(rows, from, floats * 4 - 4);"),
+    ranks("shared parameters travel in the default stream", "device.stream()", "static_cast<void *>(nullptr)"),
+    of("portions", "sums of segments have room for one float of a row", SESSION + "ranks.cpp", "touched->capacity * dim * static_cast<int64_t>(sizeof(float))", "touched->capacity * static_cast<int64_t>(sizeof(float))"),
+    ranks("sums of other values than gradients travel early", "!ahead || !isDispatched || !ofParameters || !sums->isWhole(number)", "!ahead || !isDispatched || !sums->isWhole(number)"),
+    ranks("sums travel before all portions have given theirs", "!ahead || !isDispatched || !ofParameters || !sums->isWhole(number)", "!ahead || !isDispatched || !ofParameters"),
+    of("ranks", "sums that are collected are not waited for", SESSION + "ranks.cpp", "joinAhead();", nth=2),
+    ranks("the last sums are reduced beside those ahead", "joinAhead();", nth=3),
+    ranks("collected rows have no identity", "slots.front()->onDevice->identifyRows(table, collected(table).rows, countCollected(table),\n                                        owned->device);"),
+    of("later portions", "rows of which there is room are those of the last fetch", SESSION + "updates.cpp", "store.capacity += update.capacity;", "store.capacity = update.capacity;"),
+    of("later portions", "later fetches have no room", SESSION + "updates.cpp", "joined.capacity = store.capacity;", "joined.capacity = updates.front().capacity;"),
+]  # fmt: skip

@@ -1,0 +1,128 @@
+"""A small model with whatever a session on a device does for a model, its data, and runs of it whose results are compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import genrec as gr
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from genrec import nn
+
+ITEMS, ROWS, BATCH = 24, 182, 12  # the last batch has 2 rows
+SCHEMA = gr.Schema(
+    {
+        "a": gr.int64.nullable(),
+        "b": gr.int64,
+        "x": gr.float32.nullable(),
+        "name": gr.string.nullable(),
+        "target": gr.int64,
+        "label": gr.float32,
+        "weight": gr.float32,
+        "history": [{"item": gr.int64, "word": gr.string}],
+    }
+)
+ITEM_SCHEMA = gr.Schema({"item": gr.int64, "title": gr.string, "price": gr.float32.nullable()})
+NAMES = [None, "", "a", "bc", "a longer name, beyond what is kept in place", "é"]
+
+
+class Session(gr.Model):
+    """Tables that are merged, come and leave by rule, are rounded by chance or hot; columns with nulls, of texts, in lists
+    and of a catalogue; domains that a step makes; two optimizers, a clipped norm, dropout, metrics with keys and weights.
+    """
+
+    def __init__(self, items: gr.Catalogue) -> None:
+        super().__init__(optimizer=gr.optim.Adam(0.02), clip_norm=0.4, clip_value=0.3)
+        self.items = items
+        adagrad, init = gr.optim.Adagrad(0.1), gr.init.normal(0.3)
+        self.first, self.second = (
+            gr.Table(name, 4, init, adagrad, id_bits=20) for name in ("first", "second")
+        )
+        self.ruled = gr.Table("ruled", 4, init, adagrad, bounded=6, ttl=3, admit_after=2)
+        self.rounded = gr.Table("rounded", 6, init, gr.optim.SGD(0.1), dtype="bf16", rounding="stochastic")
+        self.hot = gr.Table("hot", 6, init, adagrad, dtype="bf16", rounding="stochastic", hot_after=3)
+        self.item = gr.Table("item", 5, init)
+        self.block = nn.HSTUBlock(6, heads=1)
+        self.scale = gr.Parameter((6,), gr.init.ones(), gr.optim.Adagrad(0.1))
+        self.hidden = nn.MLP([15, 7, 5])
+        self.tower = nn.Linear(6, 5)
+        self.top = nn.Linear(5, 1)
+
+    def forward(self, batch: gr.Batch) -> None:
+        events = self.rounded(batch.history.item) * self.scale + self.hot(gr.hash(batch.history.word, bits=30))
+        listed = self.block(events).sum()
+        merged = self.first(batch.a) + self.second(gr.mod(batch.b, 17))
+        query = self.hidden(gr.concat(merged, self.ruled(batch.a), listed, gr.fill_missing(batch.x, -0.5)))
+        query = nn.dropout(query, 0.2)
+        price = gr.fill_missing(self.items.price, 1.0)
+        vectors = self.tower(gr.concat(self.item(gr.hash(self.items.title, bits=30)), price))
+        gr.loss.sampled_softmax(query, batch.target, vectors, self.items, negatives=3)
+        logit = self.top(query).squeeze()
+        gr.loss.bce_with_logits(logit, batch.label, weight=batch.weight, name="click")
+        gr.metric.gauc(logit, batch.label, key=batch.b, weight=batch.weight)
+        found = gr.top_k(query, vectors, self.items, k=3)
+        gr.metric.ranking(found, target=batch.target, at=(1, 3))
+        gr.output(item=found.ids, score=found.scores, name=batch.name, word=batch.history.word)
+
+
+class Later(gr.Model):
+    """The compute stage makes ids of a table: as many rows as were looked up before, and others. Keys of merged tables."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.Adagrad(0.1), clip_norm=0.4)
+        self.first, self.second = (gr.Table(name, 4, gr.init.normal(0.3), id_bits=20) for name in ("first", "second"))
+        self.gate = nn.Linear(4, 1)
+        self.top = nn.Linear(4, 1)
+
+    def forward(self, batch: gr.Batch) -> None:
+        early = self.first(batch.history.item)
+        later = self.first(batch.history.item + 20 * gr.bucketize(self.gate(early).squeeze(), [-0.1, 0.1]) + 20)
+        pooled = (early * later).sum()
+        gr.loss.bce_with_logits(self.top(pooled + self.second(batch.a)).squeeze(), batch.label)
+
+
+def write_rows(path: Path, seed: int = 2, rows: int = ROWS, is_wide: bool = False) -> Path:
+    """Of batches in this order: the 8th is the first with nulls in a column of floats; the 11th has none, but more in its
+    lists, the 12th all of its items in one list. `is_wide`: all rows have nulls and longer lists.
+    """
+    draw = np.random.default_rng(seed)
+    words = [f"w{i}" * (1 + i % 4) for i in range(9)]
+
+    def length(row: int) -> int:
+        if is_wide:
+            return int(draw.integers(0, 5))
+        if 120 <= row < 132:
+            return 1 + row % 2
+        return 18 * (row == 133) if 132 <= row < 144 else row % 3
+
+    def history(row: int) -> list[dict[str, object]]:
+        return [
+            {"item": int(draw.integers(0, 14)), "word": words[int(draw.integers(0, 9))]} for _ in range(length(row))
+        ]
+
+    def has_nulls(row: int) -> bool:
+        return is_wide or 84 <= row < 96 or row >= 132
+
+    columns = {
+        "a": pa.array([None if v == 0 else int(v) for v in draw.integers(0, 9, rows)], pa.int64()),
+        "b": pa.array([int(v) for v in draw.integers(0, 12, rows)], pa.int64()),
+        "x": pa.array([None if has_nulls(row) and row % 3 else float(v) for row, v in enumerate(draw.normal(size=rows))], pa.float32()),
+        "name": pa.array([NAMES[int(v)] for v in draw.integers(0, len(NAMES), rows)], pa.string()),
+        "target": pa.array([int(v) for v in draw.integers(0, ITEMS, rows)], pa.int64()),
+        "label": pa.array([float(v) for v in draw.integers(0, 2, rows)], pa.float32()),
+        "weight": pa.array([float(v) for v in draw.integers(0, 3, rows)], pa.float32()),
+        "history": pa.array([history(row) for row in range(rows)], pa.list_(pa.struct({"item": pa.int64(), "word": pa.string()}))),
+    }
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def write_items(path: Path) -> Path:
+    columns = {
+        "item": pa.array(range(ITEMS), pa.int64()),
+        "title": pa.array([f"title {i} " + "é" * (i % 5) for i in range(ITEMS)], pa.string()),
+        "price": pa.array([None if i % 5 == 0 else 0.1 * i for i in range(ITEMS)], pa.float32()),
+    }
+    pq.write_table(pa.table(columns), path)
+    return path

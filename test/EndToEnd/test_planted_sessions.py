@@ -1,0 +1,173 @@
+"""Whole models see what is wrong in a session on a device: defects that are planted there change a result, or end a run.
+
+The undamaged model is the same binary without a defect; its losses are those of the CPU's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import genrec as gr
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from compiled import BUILD, ROOT
+from launching import launcher, needs_mpi
+from session_models import BATCH, ITEM_SCHEMA, SCHEMA, Later, Session, write_items, write_rows
+
+sys.path.insert(0, str(ROOT / "test/Cuda"))
+planted = importlib.import_module("planted_defects")
+
+SEEDS = (1, 2)
+# That do not depend on how early batches are there.
+COUNTS = ("allocations", "steps_captured", "captured_steps_launched", "updates_captured", "captured_updates_launched")
+DEFECTS = {number: defect for number, defect in enumerate(planted.DEFECTS, 1) if defect.runs}
+ARCHIVE = BUILD / "lib" / "libgenrec_rt_cuda_planted.a"
+
+pytestmark = [pytest.mark.skipif(not ARCHIVE.exists(), reason="not built"), needs_mpi]
+
+
+def write_toolchain(path: Path) -> Path:
+    """That of the build, with planted sources before the runtime's."""
+    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
+    toolchain["libraries"].insert(0, str(ARCHIVE))
+    toolchain["include"].insert(0, str(BUILD / "planted-defects" / "include"))
+    path.write_text(json.dumps(toolchain))
+    return path
+
+
+def without_times(of: Any) -> Any:
+    if isinstance(of, dict):
+        return {key: without_times(value) for key, value in of.items() if "second" not in key}
+    return [without_times(value) for value in of] if isinstance(of, list) else of
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Of a model: up to each of the steps, each going on with the one before."""
+
+    model: str
+    steps: tuple[int, ...]
+    flags: tuple[str, ...]
+    ranks: int = 0
+    data: str = "rows.parquet"
+
+
+PORTIONS = ("--portions", "3")
+RUNS = {
+    "alone": Runs("session", (14, 17), (
+        "--no-shuffle", "--schedule", "cosine", "--validation", "wide.parquet", "--eval-every", "3", "--eval-batch", "40",
+    )),
+    "portions": Runs("session", (6,), (*PORTIONS, "--no-shuffle", "--validation", "few.parquet", "--eval-every", "3", "--eval-batch", "12")),
+    "ranks": Runs(
+        "session", (6,), (*PORTIONS, "--shard-optimizer", "--early-gradients", "on", "--overlap", "keys"), ranks=2
+    ),
+    "later": Runs("later", (4,), ()),
+    "later portions": Runs("later", (4,), PORTIONS, data="wide.parquet"),
+}
+
+
+class Folder:
+    """Binaries and data."""
+
+    def __init__(self, at: Path) -> None:
+        self.at = at
+        write_rows(at / "rows.parquet")
+        write_rows(at / "few.parquet", rows=3 * BATCH)
+        write_rows(at / "wide.parquet", seed=9, rows=40, is_wide=True)
+        self.items = gr.catalogue(write_items(at / "items.parquet"), id="item", schema=ITEM_SCHEMA)
+        self.toolchain = write_toolchain(at / "toolchain.json")
+
+    def binary(self, model: str, target: str) -> Path:
+        """Compiled when it is first asked for."""
+        binary = self.at / f"{model}.{target}"
+        if not binary.exists():
+            made = Session(self.items) if model == "session" else Later()
+            flags = ["--fuse-transforms=false"] if model == "later" else []
+            if target == "cuda-emulated":
+                flags.append(f"--toolchain={self.toolchain}")
+            gr.compile(made, SCHEMA, target=target, output=binary, flags=flags)
+        return binary
+
+    def call(self, ranks: int, *words: object, **environment: object) -> None:
+        variables = {"GENREC_COMM_LIBRARY": BUILD / "lib" / "libgenrec-comm-mpi.so", "GENREC_SIMT_PATIENCE": 20}
+        variables = {name: str(value) for name, value in (variables | environment).items()}
+        done = subprocess.run(
+            [*launcher(ranks), *map(str, words)], cwd=self.at, env=os.environ | variables,
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise RuntimeError(done.stdout + done.stderr)
+
+    def train(self, target: str, runs: Runs, steps: int, **environment: object) -> dict[str, Any]:
+        self.call(
+            runs.ranks, self.binary(runs.model, target), "train", "--data", runs.data, "--batch", BATCH,
+            "--epochs", 9, "--max-steps", steps, "--seed", 5, "--threads", 1, "--progress", "none", "--checkpoint", "kept",
+            "--resume", "--metrics-json", "report.json", "--log-every", 1, *runs.flags, **environment,
+        )  # fmt: skip
+        return json.loads((self.at / "report.json").read_text())
+
+    def results(self, name: str, target: str = "cuda-emulated", **environment: object) -> Iterator[Any]:
+        """The losses of each run first, then what else it left."""
+        runs = RUNS[name]
+        for kept in ("kept", "out"):
+            shutil.rmtree(self.at / kept, ignore_errors=True)
+        for steps in runs.steps:
+            report = self.train(target, runs, steps, **environment)
+            yield [step["loss"] for step in report["step_losses"]]
+            yield without_times(report["history"])
+            yield {what: report.get("device", {}).get(what) for what in COUNTS}
+            yield (self.at / "kept" / f"step-{steps}" / "model.safetensors").read_bytes()
+        if name == "alone":
+            given = ["--data", "wide.parquet", "--checkpoint", "kept", "--batch", BATCH, "--threads", 1]
+            binary = self.binary(runs.model, target)
+            self.call(0, binary, "predict", *given, "--out", "out", "--progress", "none", **environment)
+            yield [pq.read_table(file).to_pydict() for file in sorted((self.at / "out").iterdir())]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return Folder(tmp_path_factory.mktemp("sessions"))
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Folder) -> dict[str, list[Any]]:
+    """What runs without a defect leave."""
+    return {name: list(folder.results(name, GENREC_SIMT_SEED=1)) for name in RUNS}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_without_a_defect_losses_are_those_of_the_cpu(
+    name: str, folder: Folder, expected: dict[str, list[Any]]
+) -> None:
+    cpu = list(folder.results(name, "cpu"))
+    for run in range(0, 4 * len(RUNS[name].steps), 4):
+        np.testing.assert_allclose(expected[name][run], cpu[run], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_seeds_change_no_result(name: str, folder: Folder, expected: dict[str, list[Any]]) -> None:
+    assert list(folder.results(name, GENREC_SIMT_SEED=2)) == expected[name]
+
+
+@pytest.mark.parametrize("number", DEFECTS, ids=[defect.name for defect in DEFECTS.values()])
+def test_defects_are_caught(number: int, folder: Folder, expected: dict[str, list[Any]]) -> None:
+    name = DEFECTS[number].runs
+
+    def fails(seed: int) -> bool:
+        results = folder.results(name, GENREC_SIMT_DEFECT=number, GENREC_SIMT_SEED=seed)
+        try:
+            return any(result != known for result, known in zip(results, expected[name], strict=True))
+        except (RuntimeError, subprocess.TimeoutExpired):
+            return True
+
+    assert any(fails(seed) for seed in SEEDS), DEFECTS[number].file
