@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from genrec import nn
 
-ITEMS, ROWS, BATCH = 24, 182, 12  # the last batch has 2 rows
+ITEMS, ROWS, BATCH = 24, 98, 12  # the last batch has 2 rows
 SCHEMA = gr.Schema(
     {
         "a": gr.int64.nullable(),
@@ -36,14 +36,11 @@ class Session(gr.Model):
         super().__init__(optimizer=gr.optim.Adam(0.02), clip_norm=0.4, clip_value=0.3)
         self.items = items
         adagrad, init = gr.optim.Adagrad(0.1), gr.init.normal(0.3)
-        self.first, self.second = (
-            gr.Table(name, 4, init, adagrad, id_bits=20) for name in ("first", "second")
-        )
+        self.first, self.second = (gr.Table(name, 4, init, adagrad, id_bits=20) for name in ("first", "second"))
         self.ruled = gr.Table("ruled", 4, init, adagrad, bounded=6, ttl=3, admit_after=2)
         self.rounded = gr.Table("rounded", 6, init, gr.optim.SGD(0.1), dtype="bf16", rounding="stochastic")
         self.hot = gr.Table("hot", 6, init, adagrad, dtype="bf16", rounding="stochastic", hot_after=3)
         self.item = gr.Table("item", 5, init)
-        self.block = nn.HSTUBlock(6, heads=1)
         self.scale = gr.Parameter((6,), gr.init.ones(), gr.optim.Adagrad(0.1))
         self.hidden = nn.MLP([15, 7, 5])
         self.tower = nn.Linear(6, 5)
@@ -51,7 +48,7 @@ class Session(gr.Model):
 
     def forward(self, batch: gr.Batch) -> None:
         events = self.rounded(batch.history.item) * self.scale + self.hot(gr.hash(batch.history.word, bits=30))
-        listed = self.block(events).sum()
+        listed = events.sum()
         merged = self.first(batch.a) + self.second(gr.mod(batch.b, 17))
         query = self.hidden(gr.concat(merged, self.ruled(batch.a), listed, gr.fill_missing(batch.x, -0.5)))
         query = nn.dropout(query, 0.2)
@@ -61,9 +58,11 @@ class Session(gr.Model):
         logit = self.top(query).squeeze()
         gr.loss.bce_with_logits(logit, batch.label, weight=batch.weight, name="click")
         gr.metric.gauc(logit, batch.label, key=batch.b, weight=batch.weight)
+        latest = batch.history.truncate(2)
+        gr.metric.mae(self.rounded(latest.item).row_sum(), batch.label.fanout(latest), name="latest")
         found = gr.top_k(query, vectors, self.items, k=3)
         gr.metric.ranking(found, target=batch.target, at=(1, 3))
-        gr.output(item=found.ids, score=found.scores, name=batch.name, word=batch.history.word)
+        gr.output(item=found.ids, score=found.scores, name=batch.name, word=batch.history.word, latest=latest.word)
 
 
 class Later(gr.Model):
@@ -82,19 +81,18 @@ class Later(gr.Model):
         gr.loss.bce_with_logits(self.top(pooled + self.second(batch.a)).squeeze(), batch.label)
 
 
-def write_rows(path: Path, seed: int = 2, rows: int = ROWS, is_wide: bool = False) -> Path:
-    """Of batches in this order: the 8th is the first with nulls in a column of floats; the 11th has none, but more in its
-    lists, the 12th all of its items in one list. `is_wide`: all rows have nulls and longer lists.
+def write_rows(path: Path, seed: int = 2, rows: int = ROWS, wide_from: int | None = None) -> Path:
+    """The 8th batch in this order is the first with nulls in a column of floats, the second has a longer list.
+
+    `wide_from`: from this row on, rows have longer lists and nothing else.
     """
     draw = np.random.default_rng(seed)
     words = [f"w{i}" * (1 + i % 4) for i in range(9)]
 
     def length(row: int) -> int:
-        if is_wide:
-            return int(draw.integers(0, 5))
-        if 120 <= row < 132:
-            return 1 + row % 2
-        return 18 * (row == 133) if 132 <= row < 144 else row % 3
+        if wide_from is not None:
+            return int(draw.integers(0, 5)) if row >= wide_from else row % 3
+        return 18 if row == 14 else row % 3
 
     def history(row: int) -> list[dict[str, object]]:
         return [
@@ -102,17 +100,22 @@ def write_rows(path: Path, seed: int = 2, rows: int = ROWS, is_wide: bool = Fals
         ]
 
     def has_nulls(row: int) -> bool:
-        return is_wide or 84 <= row < 96 or row >= 132
+        return wide_from is None and 84 <= row < 96
 
     columns = {
         "a": pa.array([None if v == 0 else int(v) for v in draw.integers(0, 9, rows)], pa.int64()),
         "b": pa.array([int(v) for v in draw.integers(0, 12, rows)], pa.int64()),
-        "x": pa.array([None if has_nulls(row) and row % 3 else float(v) for row, v in enumerate(draw.normal(size=rows))], pa.float32()),
+        "x": pa.array(
+            [None if has_nulls(row) and row % 3 else float(v) for row, v in enumerate(draw.normal(size=rows))],
+            pa.float32(),
+        ),
         "name": pa.array([NAMES[int(v)] for v in draw.integers(0, len(NAMES), rows)], pa.string()),
         "target": pa.array([int(v) for v in draw.integers(0, ITEMS, rows)], pa.int64()),
         "label": pa.array([float(v) for v in draw.integers(0, 2, rows)], pa.float32()),
         "weight": pa.array([float(v) for v in draw.integers(0, 3, rows)], pa.float32()),
-        "history": pa.array([history(row) for row in range(rows)], pa.list_(pa.struct({"item": pa.int64(), "word": pa.string()}))),
+        "history": pa.array(
+            [history(row) for row in range(rows)], pa.list_(pa.struct({"item": pa.int64(), "word": pa.string()}))
+        ),
     }
     pq.write_table(pa.table(columns), path)
     return path

@@ -64,15 +64,41 @@ class Runs:
 
 PORTIONS = ("--portions", "3")
 RUNS = {
-    "alone": Runs("session", (14, 17), (
-        "--no-shuffle", "--schedule", "cosine", "--validation", "wide.parquet", "--eval-every", "3", "--eval-batch", "40",
-    )),
-    "portions": Runs("session", (6,), (*PORTIONS, "--no-shuffle", "--validation", "few.parquet", "--eval-every", "3", "--eval-batch", "12")),
+    "alone": Runs(
+        "session",
+        (9, 11),
+        (
+            "--no-shuffle",
+            "--schedule",
+            "cosine",
+            "--validation",
+            "wide.parquet",
+            "--eval-every",
+            "3",
+            "--eval-batch",
+            "40",
+        ),
+    ),
+    "portions": Runs(
+        "session",
+        (4,),
+        (*PORTIONS, "--no-shuffle", "--validation", "few.parquet", "--eval-every", "3", "--eval-batch", "12"),
+    ),
     "ranks": Runs(
-        "session", (6,), (*PORTIONS, "--shard-optimizer", "--early-gradients", "on", "--overlap", "keys"), ranks=2
+        "session",
+        (4,),
+        (*PORTIONS, "--shard-optimizer", "--early-gradients", "on", "--overlap", "keys", "--no-shuffle"),
+        ranks=2,
+        data="growing.parquet",
+    ),
+    "replicas": Runs(
+        "session",
+        (4,),
+        (*PORTIONS, "--replicate", "item", "--early-gradients", "on", "--no-shuffle"),
+        ranks=2,
+        data="growing.parquet",
     ),
     "later": Runs("later", (4,), ()),
-    "later portions": Runs("later", (4,), PORTIONS, data="wide.parquet"),
 }
 
 
@@ -83,7 +109,8 @@ class Folder:
         self.at = at
         write_rows(at / "rows.parquet")
         write_rows(at / "few.parquet", rows=3 * BATCH)
-        write_rows(at / "wide.parquet", seed=9, rows=40, is_wide=True)
+        write_rows(at / "wide.parquet", seed=9, rows=40, wide_from=0)
+        write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH)
         self.items = gr.catalogue(write_items(at / "items.parquet"), id="item", schema=ITEM_SCHEMA)
         self.toolchain = write_toolchain(at / "toolchain.json")
 
