@@ -61,7 +61,6 @@ MODELS = [
     slot("a slot keeps the mode of its first program", "mode = program.mode;"),
     slot("a slot keeps its first step's number", "step = stepNumber;"),
     slot("what a slot dispatched is dispatched", "onDevice->forget();"),
-    slot("lists have the capacity of the first batch's longest", "raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));"),
     slot("a rank waits for its first portion", "portions.back()->onDevice->await();", "portions.front()->onDevice->await();", runs="portions"),
     slot("a portion's buffers stay in the memory of another's", "placement.placedAt == base", "(placement.placedAt != nullptr)"),
     # Reports.
@@ -78,7 +77,5 @@ MODELS = [
     ranks("shared parameters come from one rank", "rowsOf + begins[other]", "rowsOf + begins[other == 0 ? 0 : other - 1]", nth=2),
     ranks("shared parameters lack the last float", "device.copyWithin(rows, from, floats * 4);", "device.copyWithin(rows, from, floats * 4 - 4);"),
     ranks("sums travel before all portions have given theirs", "!ahead || !isDispatched || !ofParameters || !sums->isWhole(number)", "!ahead || !isDispatched || !ofParameters"),
-    of("ranks", "sums that are collected are not waited for", SESSION + "ranks.cpp", "joinAhead();", nth=2),
-    ranks("the last sums are reduced beside those ahead", "joinAhead();", nth=3),
     ranks("collected rows have no identity", "slots.front()->onDevice->identifyRows(table, collected(table).rows, countCollected(table),\n                                        owned->device);"),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A small model with whatever a session on a device does for a model, its data, and runs of it whose results are compared."""
+"""A small model with whatever a session on a device does for a model, and its data: test_planted_sessions.py."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ NAMES = [None, "", "a", "bc", "a longer name, beyond what is kept in place", "é
 
 
 class Session(gr.Model):
-    """Tables that are merged, come and leave by rule, are rounded by chance or hot; columns with nulls, of texts, in lists
-    and of a catalogue; domains that a step makes; two optimizers, a clipped norm, dropout, metrics with keys and weights.
+    """Tables that are merged, come and leave by rule, are rounded by chance or hot; columns with nulls, of texts, in
+    lists and of a catalogue; domains that a step makes; optimizers, a clipped norm, dropout, metrics with keys and
+    weights.
     """
 
     def __init__(self, items: gr.Catalogue) -> None:
-        super().__init__(optimizer=gr.optim.Adam(0.02), clip_norm=0.4, clip_value=0.3)
+        super().__init__(optimizer=gr.optim.Adam(0.02), clip_norm=0.05, clip_value=0.3)
         self.items = items
         adagrad, init = gr.optim.Adagrad(0.1), gr.init.normal(0.3)
         self.first, self.second = (gr.Table(name, 4, init, adagrad, id_bits=20) for name in ("first", "second"))
@@ -66,7 +67,7 @@ class Session(gr.Model):
 
 
 class Later(gr.Model):
-    """The compute stage makes ids of a table: as many rows as were looked up before, and others. Keys of merged tables."""
+    """The compute stage makes ids of a table. Keys of merged tables have a call of their own (--fuse-transforms)."""
 
     def __init__(self) -> None:
         super().__init__(optimizer=gr.optim.Adagrad(0.1), clip_norm=0.4)

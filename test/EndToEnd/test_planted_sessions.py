@@ -1,4 +1,4 @@
-"""Whole models see what is wrong in a session on a device: defects that are planted there change a result, or end a run.
+"""Whole models see what is wrong in a session on a device: defects planted there change a result, or end a run.
 
 The undamaged model is the same binary without a defect; its losses are those of the CPU's.
 """
@@ -126,7 +126,7 @@ class Folder:
         return binary
 
     def call(self, ranks: int, *words: object, **environment: object) -> None:
-        variables = {"GENREC_COMM_LIBRARY": BUILD / "lib" / "libgenrec-comm-mpi.so", "GENREC_SIMT_PATIENCE": 20}
+        variables = {"GENREC_COMM_LIBRARY": BUILD / "lib" / "libgenrec-comm-mpi.so", "GENREC_SIMT_PATIENCE": 10}
         variables = {name: str(value) for name, value in (variables | environment).items()}
         done = subprocess.run(
             [*launcher(ranks), *map(str, words)], cwd=self.at, env=os.environ | variables,
@@ -138,8 +138,8 @@ class Folder:
     def train(self, target: str, runs: Runs, steps: int, **environment: object) -> dict[str, Any]:
         self.call(
             runs.ranks, self.binary(runs.model, target), "train", "--data", runs.data, "--batch", BATCH,
-            "--epochs", 9, "--max-steps", steps, "--seed", 5, "--threads", 1, "--progress", "none", "--checkpoint", "kept",
-            "--resume", "--metrics-json", "report.json", "--log-every", 1, *runs.flags, **environment,
+            "--epochs", 9, "--max-steps", steps, "--seed", 5, "--threads", 1, "--progress", "none",
+            "--checkpoint", "kept", "--resume", "--metrics-json", "report.json", "--log-every", 1, *runs.flags, **environment,
         )  # fmt: skip
         return json.loads((self.at / "report.json").read_text())
 
