@@ -138,8 +138,9 @@ class Folder:
     def train(self, target: str, runs: Runs, steps: int, **environment: object) -> dict[str, Any]:
         self.call(
             runs.ranks, self.binary(runs.model, target), "train", "--data", runs.data, "--batch", BATCH,
-            "--epochs", 9, "--max-steps", steps, "--seed", 5, "--threads", 1, "--progress", "none",
-            "--checkpoint", "kept", "--resume", "--metrics-json", "report.json", "--log-every", 1, *runs.flags, **environment,
+            "--epochs", 9, "--max-steps", steps, "--seed", 5, "--threads", 1,
+            "--progress", "none", "--checkpoint", "kept", "--resume", "--metrics-json", "report.json", "--log-every", 1,
+            *runs.flags, **environment,
         )  # fmt: skip
         return json.loads((self.at / "report.json").read_text())
 
