@@ -78,4 +78,6 @@ MODELS = [
     ranks("shared parameters lack the last float", "device.copyWithin(rows, from, floats * 4);", "device.copyWithin(rows, from, floats * 4 - 4);"),
     ranks("sums travel before all portions have given theirs", "!ahead || !isDispatched || !ofParameters || !sums->isWhole(number)", "!ahead || !isDispatched || !ofParameters"),
     ranks("collected rows have no identity", "slots.front()->onDevice->identifyRows(table, collected(table).rows, countCollected(table),\n                                        owned->device);"),
+    # What is noted.
+    of("refused", "merged ids have all bits", SESSION + "step.cpp", "from.idBits = table.id_bits;"),
 ]  # fmt: skip

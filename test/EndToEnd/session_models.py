@@ -79,7 +79,7 @@ class Later(gr.Model):
         early = self.first(batch.history.item)
         later = self.first(batch.history.item + 20 * gr.bucketize(self.gate(early).squeeze(), [-0.1, 0.1]) + 20)
         pooled = (early * later).sum()
-        gr.loss.bce_with_logits(self.top(pooled + self.second(batch.a)).squeeze(), batch.label)
+        gr.loss.bce_with_logits(self.top(pooled + self.second(batch.a * 1000)).squeeze(), batch.label)
 
 
 def write_rows(path: Path, seed: int = 2, rows: int = ROWS, wide_from: int | None = None) -> Path:
