@@ -275,7 +275,7 @@ def kernel_list(source: str, cpu: str, rows: int) -> str:
                 f"{f'&{name}_pools' if f' {name}_pools{{' in source else 'nullptr'},\n"
                 " [](const genrec::rt::cuda::LaunchShape &shape, const genrec_step *step, void *const *a) {\n"
                 "   (void)a;\n"
-                f"   GENREC_CUDA_LAUNCH(nullptr, shape, device::{name}, step{casts}); }}}},"
+                f"   GENREC_CUDA_LAUNCH(kStream, shape, device::{name}, step{casts}); }}}},"
             )
     lists = []
     for name, programs, parameters in columns:

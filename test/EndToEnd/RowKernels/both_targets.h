@@ -16,6 +16,10 @@
 #include <cstdint>
 #include <random>
 
+/// Where kernels run, one after the other, and copies of the host between them: its name says that
+/// the default stream is meant.
+inline const cudaStream_t kStream = cudaStreamLegacy;
+
 /// Memory that host and device read.
 template <class T> T *shared(int64_t count) {
   T *memory = nullptr;
@@ -29,6 +33,7 @@ inline genrec_step *makeStep(genrec_domain *domains) {
   *step = {};
   step->domains = domains;
   step->device = step;
+  step->stream = kStream;
   return step;
 }
 

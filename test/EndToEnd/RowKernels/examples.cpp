@@ -244,14 +244,14 @@ public:
       addOnCpu(onCpu, chunks, chunked);
     onDevice[kernel.arguments.size() - 1] = memory;
     for (int i = 0; i < device.count; ++i)
-      launches::clearTerms(nullptr, device.scattered[i]);
+      launches::clearTerms(kStream, device.scattered[i]);
     const int64_t rows = device.floats ? chunks.count : kernel.rows;
     kernel.onDevice(launches::detail::shapeOf(kernel.mapping, rows, rows), step, onDevice);
     if (device.floats)
-      launches::addChunks(nullptr, &step->domains[0], memory + device.words, device.floats,
+      launches::addChunks(kStream, &step->domains[0], memory + device.words, device.floats,
                           device.chunked);
     for (int i = 0; i < device.count; ++i)
-      launches::addTerms(nullptr, device.scattered[i],
+      launches::addTerms(kStream, device.scattered[i],
                          memory + device.words + chunks.count * device.floats);
   }
 
@@ -323,7 +323,7 @@ void runPools(const Kernel &kernel, genrec_step *step, std::vector<void *> &onDe
   for (int i = 0; i < kernel.pools->count; ++i)
     results[i] = onDevice[static_cast<size_t>(kernel.pools->results[i].pointer)];
   if (slots > 0)
-    launches::poolParts(nullptr, domain + kernel.pools->depth, domain, *kernel.pools, results,
+    launches::poolParts(kStream, domain + kernel.pools->depth, domain, *kernel.pools, results,
                         parts);
 }
 

@@ -141,7 +141,7 @@ void runSteps(const char *name, int64_t dim, int64_t floats, OnCpu onCpu,
     onDevice(step, rows.deviceRows,
              reduction.run(kRows, nullptr, dim,
                            {gradients.values, dim, nullptr, nullptr, gradients.order},
-                           gradients.offsets, gradients.count, nullptr),
+                           gradients.offsets, gradients.count, kStream),
              values);
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
   runSteps(#name, dim, dim + states * width, row_touched_##name##_update_##name,                   \
            [](const genrec_step *step, float *const *rows,                                         \
               const genrec::rt::cuda::SegmentSums *sums, const float *values) {                    \
-             GENREC_CUDA_LAUNCH(nullptr, kShape, device::row_touched_##name##_update_##name, step, \
+             GENREC_CUDA_LAUNCH(kStream, kShape, device::row_touched_##name##_update_##name, step, \
                                 rows, sums, values);                                               \
            });
   RATED(RUN)
@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
   runSteps(#name, dim, dim + states * width, row_touched_##name##_update_##name,                   \
            [](const genrec_step *step, float *const *rows,                                         \
               const genrec::rt::cuda::SegmentSums *sums, const float *values) {                    \
-             GENREC_CUDA_LAUNCH(nullptr, kShape, device::row_touched_##name##_update_##name, step, \
+             GENREC_CUDA_LAUNCH(kStream, kShape, device::row_touched_##name##_update_##name, step, \
                                 rows, sums, values, values + 1, values + 2);                       \
            });
   CORRECTED(RUN)
