@@ -13,6 +13,7 @@ from planted_defects_attention import ATTENTION
 from planted_defects_calls import CALLS
 from planted_defects_models import MODELS
 from planted_defects_steps import STEPS_AND_EXCHANGES
+from planted_defects_unique import LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
 from planting import Defect, planted
 
 SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
@@ -39,14 +40,10 @@ EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_ke
 EXCHANGED_SUMS = "ranks/cuda/exchanged_sums.cu"
 SESSION, SLOT = "session/device_", "session/step_slot.cpp"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
-LOOK_BACK, MARKED, SCATTERED = KERNELS + "look_back.h", KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
+MARKED, SCATTERED = KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
 POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
-ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
-KEY_RANKS, UNIQUE_TABLE, UNIQUE_NUMBERS = (
-    KERNELS + "key_ranks.h",
-    KERNELS + "unique_table.h",
-    KERNELS + "unique_numbers.h",
-)
+ORDER, LOWEST = "kernels/cuda/order.cu", "embedding/cuda/lowest_rows.cu"
+KEY_RANKS = KERNELS + "key_ranks.h"
 
 ORDER_TESTS = "BlockScan.*:StableOrder.*"
 LOOK_BACK_TESTS, MARKED_TESTS = "PrefixSums.*:FlagRanks.*", "FlagRanks.*"
@@ -199,42 +196,7 @@ DEFECTS = [
     Defect("ids that a cache forgets twice are two", CACHE_KERNELS, "CudaCache.KeysThatHaveNoRoom*",
            "(atomicAnd(word, ~own) & own) && rows", "(atomicAnd(word, ~own) | 1) && rows"),
     Defect("a warp makes one row of those it looks at", STORE_KERNELS, STORE_TESTS, "made &= made - 1", "made = 0"),
-    Defect("an id is placed without an atomic", UNIQUE_TABLE, "Unique.*", "found = atomicCAS(batch.slots + search.slot(), kFree, position);",
-           "found = kFree; storeRelaxed(batch.slots + search.slot(), position);"),
-    Defect("the slot of another id is taken for one's own", UNIQUE_TABLE, "Unique.*", "other[round] != ids[Marked::place(round)]", "false"),
-    Defect("who comes late is the least", UNIQUE_TABLE, "Unique.*",
-           "there[round] != kFree && there[round] > first + Marked::place(round)", "false"),
-    Defect("who is no more the least is first, too", UNIQUE_TABLE, "Unique.*", "Notes::turnOver(batch, there[round]);", ";"),
-    Defect("who becomes the least writes over what others turned", UNIQUE_TABLE, "Unique.*", "atomicXor(&batch.notes[first / kWarp].x, least);",
-           "batch.notes[first / kWarp].x = least;"),
-    Defect("slots of the last batch are left", UNIQUE, "Unique.*", "reinterpret_cast<uint2 *>(batch.slots)[i] = {kFree, kFree};"),
-    Defect("notes of the last batch are left", UNIQUE, "Unique.*", "batch.notes[i] = {0, 0};"),
-    Defect("a number is shown without an atomic", UNIQUE, "Unique.*", "storeRelaxed(batch.slots + placed.slot[round], there[round]);",
-           "batch.slots[placed.slot[round]] = there[round];"),
-    Defect("a position is taken for a number", UNIQUE, "Unique.*", "there[round] = loadRelaxed(batch.slots + placed.slot[round]);",
-           "there[round] |= kNumbered;", nth=2),
-    Defect("items are looked for before ids are there", UNIQUE, "Unique.*", "__syncthreads(); // ids are", "; // ids are"),
-    Defect("items are read before the first of an id is known", UNIQUE_TABLE, "Unique.*", "__syncthreads(); // the first item", "; // the first item"),
-    Defect("ids of a tile are written over those that are read", UNIQUE, "Unique.*", "__syncthreads(); // nobody", "; // nobody"),
-    Defect("an item is placed without an atomic", UNIQUE_TABLE, "Unique.*", "atomicCAS(items + at, kFree, item)",
-           "(storeRelaxed(items + at, item), kFree)"),
-    Defect("the first item is set without an atomic", UNIQUE_TABLE, "Unique.*", "atomicMin(items + at, item);", "storeRelaxed(items + at, item);"),
-    Defect("equal ids of two segments are one in a tile", UNIQUE_TABLE, "Unique.Segments*",
-           "Segment(batch, first + item).has(first + there)", "true"),
-    Defect("repetitions in a tile are not counted", UNIQUE, "Unique.*", "atomicAdd(ofTile.repetitions + placed.slot[round], 1u);", ";"),
-    Defect("repetitions are read before all are counted", UNIQUE, "Unique.*", "__syncthreads(); // repetitions", "; // repetitions"),
-    Defect("numbers of a tile are read too early", UNIQUE, "Unique.*", "__syncthreads(); // numbers", "; // numbers"),
-    Defect("segments at the end of a tile are left out", UNIQUE_NUMBERS, "Unique.*", "firstAtLeast(batch.offsets, all, end)",
-           "firstAtLeast(batch.offsets, all, end - 1)"),
-    Defect("a block's distinct ids are read before all are counted", UNIQUE, "Unique.Owners*", "__syncthreads(); // distinct", "; // distinct"),
-    Defect("a block's distinct ids are not those of all", UNIQUE, "Unique.Owners*", "atomicAdd(owners.totals + owner, distinct[owner]);",
-           "owners.totals[owner] = distinct[owner];"),
-    Defect("ids of the last call are counted for owners", UNIQUE, "Unique.OwnersOfManyTiles", "owners.totals[i] = 0;"),
-    Defect("a tile's ids of an owner are added up too early", UNIQUE_NUMBERS, "Unique.Owners*", "__syncthreads(); // warps", "; // warps"),
-    Defect("numbers of owners are read too early", UNIQUE_NUMBERS, "Unique.Owners*", "__syncthreads(); // numbers", "; // numbers"),
-    Defect("owners of later warps begin at nothing", UNIQUE_NUMBERS, "Unique.Owners*", "owner += kThreads / kWarp", "owner += kThreads"),
-    Defect("sums of all owners are that of the first", LOOK_BACK, "Unique.OwnersOfManyTiles", "states + 1 + sum * count", "states + 1"),
-    Defect("sums of the last call are those of this one", UNIQUE, "Unique.OwnersOfManyTiles", "tiles.states[i] = 0;"),
+    *UNIQUE_DEFECTS,
     # Hosts: streams, events, pinned memory.
     host("a batch is computed on before it is copied", "wait(computes, copied[slot]);"),
     host("a copy is not recorded again", "record(copied[slot], copies);"),
