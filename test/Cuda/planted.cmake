@@ -1,4 +1,4 @@
-# The same with all planted defects, of which one is chosen when it starts (../Python/test_planted_defects.py).
+# The tests of CUDA code with all planted defects, of which one is chosen when the program starts (../Python/test_planted_defects.py).
 set(planted ${CMAKE_BINARY_DIR}/planted-defects)
 file(GLOB_RECURSE planted_from CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/*.h ${CMAKE_SOURCE_DIR}/runtime/*.cu)
 file(GLOB session_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/session/device_*.cpp
