@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -185,16 +186,20 @@ def compile_example(name: str, folder: Path, tools: Path, sizes: Any) -> tuple[d
     targets = {"device": ["--target=cuda"], "cpu": ["--target=cpu", "--march=x86-64-v3"]}
     if packed.step_flops:
         del targets["cpu"]
-    for side, target in targets.items():
-        command = [tools / "genrec-compile", file, *target, *packed.compile, "-o", folder / side]
-        made = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-        if made.returncode != 0:
-            why = next((line for line in made.stderr.splitlines() if "error:" in line), made.stderr)
-            if "no CUDA form" not in why:
-                fail(f"{name} does not compile:\n{made.stderr}")
-            shutil.rmtree(folder)
-            return None, why.partition("error: ")[2]
-        output_of("strip", folder / side)
+
+    def make(side: str) -> subprocess.CompletedProcess[str]:
+        command = [tools / "genrec-compile", file, *targets[side], *packed.compile, "-o", folder / side]
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+
+    with ThreadPoolExecutor(len(targets)) as pool:
+        for side, made in zip(targets, pool.map(make, targets), strict=True):
+            if made.returncode != 0:
+                why = next((line for line in made.stderr.splitlines() if "error:" in line), made.stderr)
+                if "no CUDA form" not in why:
+                    fail(f"{name} does not compile:\n{made.stderr}")
+                shutil.rmtree(folder)
+                return None, why.partition("error: ")[2]
+            output_of("strip", folder / side)
     for left in ("model.genrec", "references.json"):
         (folder / left).unlink(missing_ok=True)
     for file in folder.glob("*.parquet"):

@@ -1,4 +1,5 @@
-"""Tests on the device: each in a process of its own, the simplest first; then again what failed, and the sanitizers.
+"""Tests on the device: some to a process, the simplest first, and alone what did not pass there; then what failed again,
+and the sanitizers.
 
 A test that hangs is ended at its limit and run again by a program whose waits give up (GENREC_WATCHDOG in
 kernels/cuda/tensor/bulk.h): what it prints names the barrier and who waited.
@@ -19,7 +20,8 @@ PROBE_SECONDS, TEST_SECONDS, MEMCHECK_SECONDS = 10, 30, 60
 # What all tests of a kind may take, by the test suite; others, and what comes behind the tests.
 SECONDS = {"Probes.": 40, "AttentionMask": 20, "AttentionPlain.": 60, "AttentionMma.": 40, "AttentionHopper.": 60}
 OTHER_SECONDS, AGAIN_SECONDS, BITS_SECONDS, SANITIZER_SECONDS = 90, 70, 40, 40
-AT_A_TIME = 8  # processes: those of one device take turns, but most of a small test is the start of its process
+AT_A_TIME = 8  # processes: those of one device take turns, and tests compute on the host what they expect
+GROUP = 12  # tests of one process: most of a small test is the start of its process
 MOST_AGAIN = 6  # failures that are run again
 RUNS_OF_BITS = 1000
 # The simplest first: where a level fails, its failures are read before those of the next.
@@ -33,6 +35,8 @@ SANITIZED = (
 TOOLS = ("racecheck", "synccheck", "initcheck")
 WATCHED = "check-cuda-watched"
 
+# Of a test that is over, and has not failed.
+ENDED = re.compile(r"^\[ +(OK|SKIPPED) +\] (\S+)", re.MULTILINE)
 # What the driver prints of an assertion of the device, per thread.
 STUCK = re.compile(
     r"(?P<file>[\w./-]+):(?P<line>\d+): (?P<role>[^:]*): block: \[(?P<block>\d+),\d+,\d+\], "
@@ -45,6 +49,19 @@ def rank(test: str) -> int:
     name = test.partition("/")[2] if "/" in test.split(".")[0] else test
     found = [place for place, prefix in enumerate(ORDER) if name.startswith(prefix)]
     return 2 * found[0] if found else OTHERS
+
+
+def grouped(tests: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Tests that share a process, with their program; in order."""
+    by_program: dict[str, list[str]] = {}
+    for program, test in tests:
+        by_program.setdefault(program, []).append(test)
+    return [(p, named[at : at + GROUP]) for p, named in by_program.items() for at in range(0, len(named), GROUP)]
+
+
+def job_left(part: Part) -> float:
+    """Seconds of the job that runs."""
+    return part.job_end - time.monotonic()
 
 
 def stuck(output: str, waits: dict[str, str]) -> list[str]:
@@ -95,15 +112,34 @@ class Tests:
         def run(part: Part, job: Job) -> list[str]:
             job.details["passed"] = 0
             with ThreadPoolExecutor(AT_A_TIME) as pool:
-                found = pool.map(lambda pair: self.run_one(part, job, *pair, each), tests)
-                return [failure for failure in found if failure]
+                found = pool.map(lambda group: self.run_group(part, job, *group, each), grouped(tests))
+                return [failure for failures in found for failure in failures]
 
         name = suite.strip(".") or "stores and rows"
         return Job(name, SECONDS.get(suite, OTHER_SECONDS), run, shown=f"{len(tests)} tests, at most {each} s each")
 
+    def run_group(self, part: Part, job: Job, program: str, tests: list[str], seconds: float) -> list[str]:
+        """Failures of tests that share a process. What breaks there breaks those behind it, too: a test that neither
+        passes nor is skipped there is run alone.
+        """
+        ended: dict[str, str] = {}
+        if len(tests) > 1 and min(part.left, job_left(part)) >= 2:
+            outcome = part.call([self.folder / program, f"--gtest_filter={':'.join(tests)}"], seconds)
+            ended = {test: how for how, test in ENDED.findall(outcome.output) if test in tests}
+        with part.lock:
+            job.details["passed"] += sum(how == "OK" for how in ended.values())
+        for test in [test for test, how in ended.items() if how == "SKIPPED"]:
+            job.details.setdefault("skipped", []).append(test)
+        part.write()
+        left = [test for test in tests if test not in ended]
+        failures = [self.run_one(part, job, program, test, seconds) for test in left]
+        if left and len(tests) > 1 and not failures[0]:  # the others failed for its sake
+            failures[0] = f"{left[0]}: passes alone, and not in one process with {', '.join(ended) or 'others'}"
+        return [failure for failure in failures if failure]
+
     def run_one(self, part: Part, job: Job, program: str, test: str, seconds: float) -> str:
         """The failure of one test."""
-        if min(part.left, part.job_end - time.monotonic()) < 2:
+        if min(part.left, job_left(part)) < 2:
             return f"{test}: not run, the time was over"
         outcome = part.call([self.folder / program, f"--gtest_filter={test}", "--gtest_brief=1"], seconds)
         ran = re.search(r"\[  PASSED  \] (\d+) test", outcome.output)
@@ -111,7 +147,8 @@ class Tests:
             job.details.setdefault("skipped", []).append(test)
             return ""
         if outcome.status == 0 and ran and ran[1] == "1":
-            job.details["passed"] += 1
+            with part.lock:
+                job.details["passed"] += 1
             part.write()
             return ""
         self.failed.append((program, test, outcome))
@@ -120,25 +157,30 @@ class Tests:
 
     def run_again(self, part: Part, job: Job) -> list[str]:
         """Names what hung; the accesses of what failed. Reports: what failed has been counted."""
-        reports: dict[str, Any] = job.details
-        for program, test, outcome in self.failed[:MOST_AGAIN]:
-            if outcome.status is None and test in self.watched:
-                command = [self.folder / WATCHED, f"--gtest_filter={test}", "--gtest_brief=1"]
-                reports[f"{test}, watched"] = self.watch(part, command)
-                for line in reports[f"{test}, watched"]:
-                    part.say(f"  {test}: {line}")
-            elif outcome.status is None:
-                reports[test] = "hung; no barrier that is watched"
-            if part.lacks.get("compute-sanitizer"):
-                reports[f"{test}, memcheck"] = part.lacks["compute-sanitizer"]
-                continue
-            checked = part.call(self.sanitize("memcheck", program, test), MEMCHECK_SECONDS)
-            errors = [line for line in checked.output.splitlines() if line.startswith("=========")]
-            reports[f"{test}, memcheck"] = errors[:12] or checked.failure or "no errors"
-            part.write()
+        first = self.failed[:MOST_AGAIN]
+        with ThreadPoolExecutor(MOST_AGAIN) as pool:
+            for found in pool.map(lambda failed: self.look_again(part, *failed), first):
+                job.details |= found
+                part.write()
         if len(self.failed) > MOST_AGAIN:
-            reports["not run again"] = [test for _, test, _ in self.failed[MOST_AGAIN:]]
+            job.details["not run again"] = [test for _, test, _ in self.failed[MOST_AGAIN:]]
         return []
+
+    def look_again(self, part: Part, program: str, test: str, outcome: Outcome) -> dict[str, Any]:
+        """What is found of a test that failed."""
+        reports: dict[str, Any] = {}
+        if outcome.status is None and test in self.watched:
+            command = [self.folder / WATCHED, f"--gtest_filter={test}", "--gtest_brief=1"]
+            reports[f"{test}, watched"] = self.watch(part, command)
+            for line in reports[f"{test}, watched"]:
+                part.say(f"  {test}: {line}")
+        elif outcome.status is None:
+            reports[test] = "hung; no barrier that is watched"
+        if part.lacks.get("compute-sanitizer"):
+            return {**reports, f"{test}, memcheck": part.lacks["compute-sanitizer"]}
+        checked = part.call(self.sanitize("memcheck", program, test), MEMCHECK_SECONDS)
+        errors = [line for line in checked.output.splitlines() if line.startswith("=========")]
+        return {**reports, f"{test}, memcheck": errors[:12] or checked.failure or "no errors"}
 
     def watch(self, part: Part, command: list[object]) -> list[str]:
         """Who waits for what in a test that hung."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A part of what is to be known of this machine's CUDA device, within 9 minutes.
 
-    ./run PART OUT [--dry-run] [--only JOB,…]
+    ./run PART OUT [--dry-run] [--only JOB,…] [--steps N]
 
 PART 1: the environment, probes of single instructions, every test, what failed again under a watchdog and memcheck,
 the sanitizers, the bits of the Hopper kernels over 1,000 runs. 2: figures, of ours and of peers; then the examples
@@ -34,6 +34,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "scripts"))
 
 import device_examples  # noqa: E402
+from device_examples import STEPS  # noqa: E402
 from device_figures import Figures  # noqa: E402
 from device_tests import Tests  # noqa: E402
 from environment import (  # noqa: E402
@@ -99,7 +100,7 @@ def find_lacks(manifest: dict[str, Any], device: str) -> tuple[dict[str, str], d
     return lacks, {"compute-sanitizer": sanitizer, "ncu": ncu, "python": python}
 
 
-def jobs_of(number: int, folder: Path, manifest: dict[str, Any], python: str) -> list[Job]:
+def jobs_of(number: int, folder: Path, manifest: dict[str, Any], python: str, steps: int = STEPS) -> list[Job]:
     """The jobs of a part, in order."""
     programs: dict[str, list[str]] = manifest["programs"]
     if number == 1:
@@ -107,16 +108,16 @@ def jobs_of(number: int, folder: Path, manifest: dict[str, Any], python: str) ->
             folder, {n: tests for n, tests in programs.items() if n.startswith("check-")}, manifest["waits"]
         ).jobs()
     if number == 2:
-        return figures_and_examples(folder, manifest, python)
+        return figures_and_examples(folder, manifest, python, steps)
     examples = {name: given for name, given in manifest["examples"].items() if name in PROFILED_EXAMPLES}
     runs = runs_of(folder, [name for name in PROFILED_PROGRAMS if name in programs], examples)
     return Profile(runs, manifest["kernels"]).jobs()
 
 
-def figures_and_examples(folder: Path, manifest: dict[str, Any], python: str) -> list[Job]:
+def figures_and_examples(folder: Path, manifest: dict[str, Any], python: str, steps: int = STEPS) -> list[Job]:
     """Part 2. What something is asked of comes first of the examples, so that what is slow cuts off the others."""
     figures = Figures(folder, list(manifest["programs"]), python, os.environ.get("GENERATIVE_RECOMMENDERS", ""))
-    examples = device_examples.jobs(folder / "examples", list(manifest["examples"]), manifest["refused"])
+    examples = device_examples.jobs(folder / "examples", list(manifest["examples"]), manifest["refused"], steps)
     asked = [job for name in ASKED_EXAMPLES for job in examples if job.name == f"example {name}"]
 
     def peers(name: str, seconds: float, *words: str) -> Job:
@@ -176,13 +177,13 @@ def dry_run(number: int, jobs: list[Job], lacks: dict[str, str]) -> int:
     return 0
 
 
-def run(number: int, out: Path, manifest: dict[str, Any], only: list[str], is_dry: bool) -> int:
+def run(number: int, out: Path, manifest: dict[str, Any], only: list[str], is_dry: bool, steps: int) -> int:
     """Runs a part; returns the exit status."""
     device, found = find_device()
     device = device or older_libc(manifest["glibc"]) or older_driver(found, manifest["cuda"])
     lacks, tools = find_lacks(manifest, device)
     folder = HERE if is_dry or device else unpack(manifest)  # nothing is run where there is no device
-    jobs = jobs_of(number, folder, manifest, tools["python"])
+    jobs = jobs_of(number, folder, manifest, tools["python"], steps)
     names = [job.name for job in jobs]
     if unknown := [name for name in only if name not in names]:
         print(f"error: part {number} has no job '{unknown[0]}'; it has {', '.join(names)}", file=sys.stderr)
@@ -227,11 +228,12 @@ def main(words: list[str]) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--only", default="", help="jobs of the part, separated by commas")
+    parser.add_argument("--steps", type=int, default=STEPS, help="of every example")
     given = parser.parse_args(words)
     try:
         given.out.mkdir(parents=True, exist_ok=True)
         only = [name for name in given.only.split(",") if name]
-        return run(given.part, given.out, read_manifest(), only, given.dry_run)
+        return run(given.part, given.out, read_manifest(), only, given.dry_run, given.steps)
     except PackError as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:

@@ -30,20 +30,23 @@ STUCK = (
 
 # ---- tests on the device ----
 
+NO_TOOLS = {"compute-sanitizer": "there is no compute-sanitizer"}
+
 TESTS = """
-test = next(word for word in WORDS if word.startswith('--gtest_filter=')).partition('=')[2]
+tests = next(word for word in WORDS if word.startswith('--gtest_filter=')).partition('=')[2].split(':')
 if NAME == 'check-cuda-watched':
     sys.exit(print(STUCK) or 1)
-if 'Hangs' in test:
-    time.sleep(30)
-if 'Broken' in test:
-    print('a_test.cpp:12: Failure\\nis not equal')
-    sys.exit(1)
-if 'Absent' in test:
-    sys.exit(print('[  PASSED  ] 0 tests.'))
-if 'Skips' in test:
-    sys.exit(print('[  SKIPPED ] 1 test'))
-print('runs', os.environ.get('GENREC_RUNS'), '[  PASSED  ] 1 test.')
+for test in tests:
+    if 'Hangs' in test:
+        time.sleep(30)
+    if 'Broken' in test or 'InCompany' in test and len(tests) > 1:
+        print('[ RUN      ] ' + test + '\\na_test.cpp:12: Failure\\nis not equal')
+        sys.exit(1)
+    if 'Absent' in test:
+        continue
+    how = '  SKIPPED' if 'Skips' in test else '       OK'
+    print('runs', os.environ.get('GENREC_RUNS'), f'\\n[{how} ] {test} (1 ms)')
+    print('[  PASSED  ] 1 test.', flush=True)
 """
 
 
@@ -86,7 +89,20 @@ def test_tests_run_alone_and_what_fails_runs_again(tmp_path: Path, monkeypatch: 
     assert again["Store.Broken, memcheck"] == ["========= Invalid __global__ read of size 4 bytes memcheck"]
     assert found["racecheck"]["status"] == "failed"
     assert found["bits"]["details"]["AttentionHopper.SameBits"].startswith("1000 runs in ")
-    assert "runs 1000 [  PASSED  ]" in part.log.read_text()
+    assert "runs 1000 \n" in part.log.read_text()
+
+
+def test_tests_share_processes_until_one_fails(tmp_path: Path) -> None:
+    """What stands behind a failure is run alone; a test that passes alone only is one that fails."""
+    names = ["Store.Works", "Store.Skips", "Store.Broken", "Store.Behind", "Store.More", "Rows.InCompany", "Rows.More"]
+    part, tests = run_tests(tmp_path, {"check-cuda-runtime": names[:5], "check-cuda-lists": names[5:]}, **NO_TOOLS)
+    found = results(part.out, 1)["jobs"]["stores and rows"]
+    assert found["details"] == {"passed": 5, "skipped": ["Store.Skips"]}
+    assert found["failures"][0].startswith("Store.Broken: status 1")
+    assert found["failures"][1:] == ["Rows.InCompany: passes alone, and not in one process with others"]
+    assert [test for _, test, _ in tests.failed] == ["Store.Broken"]
+    commands = [line for line in part.log.read_text().splitlines() if line.startswith("$ ")]
+    assert sum("--gtest_filter=Store" in line and "sanitizer" not in line for line in commands) == 4
 
 
 def test_the_simplest_tests_come_first() -> None:
