@@ -1,5 +1,5 @@
-"""Tests on the device: some to a process, the simplest first, and alone what did not pass there; then what failed again,
-and the sanitizers.
+"""Tests on the device, the simplest first: some to a process, and alone what does not pass there; then what failed
+again, and the sanitizers.
 
 A test that hangs is ended at its limit and run again by a program whose waits give up (GENREC_WATCHDOG in
 kernels/cuda/tensor/bulk.h): what it prints names the barrier and who waited.
