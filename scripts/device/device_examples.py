@@ -41,9 +41,12 @@ def read_steps(lines: str) -> list[dict[str, Any]]:
 
 
 def step_seconds(steps: list[dict[str, Any]]) -> float | None:
-    """The median time of a step behind the first ones; None of too few."""
-    ends = [step["seconds"] for step in steps]
-    times = [after - before for before, after in zip(ends, ends[1:], strict=False)][WARM - 1 :]
+    """The median time of a step behind the first ones; None of too few. Between epochs checkpoints are saved."""
+    times = [
+        after["seconds"] - before["seconds"]
+        for before, after in zip(steps[WARM - 1 :], steps[WARM:], strict=False)
+        if before.get("epoch") == after.get("epoch")
+    ]
     return statistics.median(times) if times else None
 
 
