@@ -187,7 +187,10 @@ void checkAttention(int64_t heads, const std::vector<int64_t> &lengths, uint64_t
   int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   const bool half = sizeof(typename C::Element) == 2;
   DeviceRun<C, Level> got(heads, in, random.below(3) * 8, longest + random.below(2) * 13);
-  got.out.expectNear(expected.out, half ? 4e-3 : 4e-6, "out");
+  // silu takes tanh.approx, which may say -1 up to 2^-11 before: weights near -2e-3 are 0, errors
+  // of one sign (an H200 needs 4.5e-3).
+  const double outTolerance = !half ? 4e-6 : C::Softmax ? 4e-3 : 6e-3;
+  got.out.expectNear(expected.out, outTolerance, "out");
   if (C::Softmax)
     got.logSumExp.expectNear(expected.logSumExp, half ? 1e-5 : 2e-6, "log sum exp");
   got.dQ.expectNear(expected.dQ, half ? 6e-3 : 1e-5, "dq");

@@ -250,21 +250,27 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
         keepInRegisters(dots);
       }
       scoreGradients(scores, dots, kept, terms, shared.tile[stage]);
-      addGradients(dots, stage, column);
+      addGradients(dots, weights, stage, column);
     }
     waitForProducts<0>();
     keepInRegisters(dV);
     keepInRegisters(dK);
+    if constexpr (!Shape::kKeys)
+      keepInRegisters(weights);
   }
 
 private:
-  /// Adds the gradients of a tile of scores to dK, dQ and those of the biases.
-  __device__ __forceinline__ void addGradients(Fragment<kColumns> &dots, int stage, int column) {
+  /// Adds the gradients of a tile of scores to dK, dQ and those of the biases. `weights` may be
+  /// multiplied meanwhile.
+  __device__ __forceinline__ void addGradients(Fragment<kColumns> &dots,
+                                               const LeftOperand<kColumns> &weights, int stage,
+                                               int column) {
     // The biases' gradients want registers: weights, which a product that runs reads, are let go
     // first.
     if constexpr (C::PositionBias || C::TimeBias) {
       waitForProducts<0>();
       keepInRegisters(dV);
+      keepInRegisters(weights);
     }
     const RowTotals totals(dots);
     if constexpr (C::PositionBias)
@@ -289,6 +295,8 @@ private:
     commitProducts();
     waitForProducts<1>();
     keepInRegisters(dQ);
+    if constexpr (!C::PositionBias && !C::TimeBias)
+      keepInRegisters(weights);
     send(dQ, square, stage, column);
 #pragma unroll
     for (int turn = kConsumers; turn < QuerySquare<Shape>::kSquares; turn += kConsumers) {
@@ -304,6 +312,8 @@ private:
       buffer ^= 1;
     if constexpr (Shape::kSentFromOut)
       waitForBulkReads(); // before the stage is let go
+    waitForProducts<0>();
+    keepInRegisters(left);
   }
 
   __device__ __forceinline__ void send(const Fragment<64> &dQ, const QuerySquare<Shape> &square,

@@ -234,7 +234,7 @@ template <class C, class Shared> struct ForwardTile {
   Ring<Shape::kValueStages> &values = state.values;
   Fragment<kOut> out;
   Fragment<kColumns> scores;
-  LeftOperand<kColumns> weights, next; ///< that are multiplied, and those computed meanwhile
+  LeftOperand<kColumns> weights[2]; ///< some are multiplied while the others are computed
   SoftmaxRows softmax;
   float rescale[2] = {1, 1};
   bool hasLast = false; ///< values have been multiplied
@@ -246,11 +246,9 @@ template <class C, class Shared> struct ForwardTile {
     out.clear();
   }
 
-  // Every row sees itself, so there is a first tile. Products are started and waited for without
-  // branches between: else the assembler makes them wait for each other. Those of weights are
-  // awaited only when the next scores are under way: these overwrite what weights are computed
-  // from, which keeps the assembler from putting the wait before the weights. Softmax rescales
-  // what they are added to, which the assembler takes only while no product runs.
+  // Every row sees itself, so there is a first tile. Tiles take the two sets of weights by turns,
+  // each in registers of its own: a copy from one set to the other would overwrite what a product
+  // reads (LeftOperand).
   __device__ __forceinline__ void run(const SeenTiles<C, Over::keys, kColumns> &tiles) {
     int column = tiles.first();
     waitForPhase(&shared.queries.full, state.parity);
@@ -261,46 +259,71 @@ template <class C, class Shared> struct ForwardTile {
     waitForProducts<0>();
     keepInRegisters(scores);
     release(&shared.keys[keys.stage].empty);
-    weigh(column);
-    for (column = tiles.after(column); tiles.has(column); column = tiles.after(column)) {
-      waitForPhase(&shared.keys[keys.stage].full, keys.parity);
-      if constexpr (C::Softmax) {
-        waitForProducts<0>();
-        finishOut();
+    weigh<0>(column);
+    for (;;) {
+      column = tiles.after(column);
+      if (!tiles.has(column)) {
+        end<0>();
+        break;
       }
-      state.turns.await();
-      startScores();
-      if constexpr (!C::Softmax) {
-        waitForProducts<1>();
-        finishOut();
+      add<0>(column);
+      column = tiles.after(column);
+      if (!tiles.has(column)) {
+        end<1>();
+        break;
       }
-      startOut();
-      state.turns.pass();
-      waitForProducts<1>();
-      keepInRegisters(scores);
-      release(&shared.keys[keys.stage].empty);
-      weigh(column);
+      add<1>(column);
     }
-    release(&shared.queries.empty);
-    waitForProducts<0>();
-    finishOut();
-    startOut();
-    waitForProducts<0>();
-    keepInRegisters(out);
     release(&shared.values[values.stageBefore()].empty);
     state.parity ^= 1;
     storeOutput(out, softmax, terms, rows, warpBegin);
   }
 
 private:
+  /// Multiplies the weights `Now`, and computes those of a tile of keys. Products are started and
+  /// waited for without branches between: else the assembler makes them wait for each other. Those
+  /// of weights are awaited only when the next scores are under way: these overwrite what weights
+  /// are computed from, which keeps the assembler from putting the wait before the weights. Softmax
+  /// rescales what they are added to, which the assembler takes only while no product runs.
+  template <int Now> __device__ __forceinline__ void add(int column) {
+    waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+    if constexpr (C::Softmax) {
+      waitForProducts<0>();
+      finishOut<1 - Now>();
+    }
+    state.turns.await();
+    startScores();
+    if constexpr (!C::Softmax) {
+      waitForProducts<1>();
+      finishOut<1 - Now>();
+    }
+    startOut<Now>();
+    state.turns.pass();
+    waitForProducts<1>();
+    keepInRegisters(scores);
+    release(&shared.keys[keys.stage].empty);
+    weigh<1 - Now>(column);
+  }
+
+  /// Multiplies the last weights.
+  template <int Now> __device__ __forceinline__ void end() {
+    release(&shared.queries.empty);
+    waitForProducts<0>();
+    finishOut<1 - Now>();
+    startOut<Now>();
+    waitForProducts<0>();
+    keepInRegisters(out);
+    keepInRegisters(weights[Now]);
+  }
+
   __device__ __forceinline__ void startScores() {
     startProducts();
     startRows(scores, shared.q, groupRow, shared.k[keys.stage]);
     commitProducts();
   }
 
-  /// The scores of a tile of keys become the next weights.
-  __device__ __forceinline__ void weigh(int column) {
+  /// The scores of a tile of keys become weights.
+  template <int Next> __device__ __forceinline__ void weigh(int column) {
     if constexpr (Shape::kBiased)
       waitForPhase(&shared.terms[keys.stage].full, keys.parity);
     addBiases(scores, terms, rows, shared.tile[keys.stage], warpRow, column);
@@ -314,24 +337,24 @@ private:
       keptElements<kColumns>(kept, terms, rows, column);
       dropWeights<C>(scores, kept);
     }
-    next.set(scores);
+    weights[Next].set(scores);
   }
 
-  /// When the product of the last weights is there.
-  __device__ __forceinline__ void finishOut() {
+  /// When the product of the weights before is there.
+  template <int Before> __device__ __forceinline__ void finishOut() {
     keepInRegisters(out);
+    keepInRegisters(weights[Before]);
     release(&shared.values[values.stageBefore()].empty, hasLast);
     hasLast = true;
     if constexpr (C::Softmax)
       forFragment<kOut>([&](int n, int i, int h, int) { out.d[n][i] *= rescale[h]; });
   }
 
-  __device__ __forceinline__ void startOut() {
-    weights = next;
+  template <int Now> __device__ __forceinline__ void startOut() {
     waitForPhase(&shared.values[values.stage].full, values.parity);
     keepInRegisters(out);
     startProducts();
-    startWeights(out, weights, shared.v[values.stage]);
+    startWeights(out, weights[Now], shared.v[values.stage]);
     commitProducts();
     values.advance();
   }

@@ -32,6 +32,8 @@ inline void startProducts() { simt::fenceProducts(); }
 inline void commitProducts() { simt::commitProducts(); }
 template <int Left> void waitForProducts() { simt::waitForProducts(Left); }
 template <int N> void keepInRegisters(Fragment<N> &) {}
+template <int K> struct LeftOperand;
+template <int K> void keepInRegisters(const LeftOperand<K> &) {}
 #else
 /// Before the first product of a group: registers written so far are seen.
 __device__ __forceinline__ void startProducts() {
@@ -88,15 +90,34 @@ __device__ __forceinline__ void startRows(Fragment<N> &d, const BulkTile<LeftRow
   }
 }
 
-/// A fragment rounded to left operands, in registers.
+/// A fragment rounded to left operands, in registers. A product reads them until it has been
+/// awaited, which ptxas does not know: behind the last instruction that names them it gives their
+/// registers to others. keepInRegisters, behind the wait, names them
+/// (test/Cuda/product_registers.py looks whether machine code is so).
 template <int K> struct LeftOperand {
-  uint32_t a[K / 16][4];
+  uint32_t a[K / 16][4] = {};
   __device__ __forceinline__ void set(const Fragment<K> &weights) {
 #pragma unroll
     for (int step = 0; step < K / 16; ++step)
       weights.asLeft(step, a[step]);
   }
 };
+
+#if !defined(GENREC_SIMT)
+/// Keeps the registers of a left operand for it until here. It takes an instruction that ptxas
+/// cannot leave out, so this stores them where no lane ever does: whose lanes below are all lanes.
+template <int K> __device__ __forceinline__ void keepInRegisters(const LeftOperand<K> &left) {
+  uint32_t below;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+#pragma unroll
+  for (int step = 0; step < K / 16; ++step)
+    asm volatile("{\n.reg .pred p;\nsetp.eq.u32 p, %4, 0xFFFFFFFF;\n"
+                 "@p st.shared.v4.b32 [%5], {%0, %1, %2, %3};\n}" ::"r"(left.a[step][0]),
+                 "r"(left.a[step][1]), "r"(left.a[step][2]), "r"(left.a[step][3]), "r"(below),
+                 "r"(0)
+                 : "memory");
+}
+#endif
 
 /// d += weights * right[0 .. K): the right one read across rows, all its panels.
 template <int N, int K, int Rows, int Size>
