@@ -21,8 +21,9 @@ def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defec
 
 
 LET_GO = "release(&shared.keys[keys.stage].empty);"
-SCORES = f"waitForProducts<1>();\n      keepInRegisters(scores);\n      {LET_GO}"
-OUT = "waitForProducts<0>();\n    keepInRegisters(out);\n    release(&shared.values[values.stageBefore()].empty);"
+SCORES = f"waitForProducts<1>();\n    keepInRegisters(scores);\n    {LET_GO}"
+KEPT = "keepInRegisters(out);\n    keepInRegisters(weights[Now]);"
+OUT = f"waitForProducts<0>();\n    {KEPT}\n    release(&shared.values[values.stageBefore()].empty);"
 COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);"
 PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);"
 
@@ -59,7 +60,7 @@ ATTENTION = [
     hopper("queries are never let go", FORWARD, "release(&shared.queries.empty);"),
     hopper("no __syncwarp before a release", FORWARD, "__syncwarp();"),
     Defect("sums are rescaled while weights are multiplied", FORWARD, "AttentionHopper.SoftmaxOverManyTiles",
-           "waitForProducts<0>();\n        finishOut();", "finishOut();"),
+           "waitForProducts<0>();\n      finishOut<1 - Now>();", "finishOut<1 - Now>();"),
     hopper("the first scores are not awaited", FORWARD, "waitForProducts<0>();", nth=1),
     hopper("no fence before products", FORWARD, "startProducts();", nth=2),
     hopper("a group of products is not closed", FORWARD, "commitProducts();", nth=2),

@@ -50,7 +50,7 @@ def test_registers_are_free_behind_the_wait() -> None:
         ((OUT, "SHFL.BFLY PT, R153, R2, 0x1, 0x1f"), "writes R153"),
         ((OUT, "FADD R3, R56, R57"), "takes R56, of the sums of the product at 0000"),
         ((SCORES, OUT, ONE_LEFT, "MOV R119, R3"), "takes R119, of the sums of the product at 0010"),
-        ((OUT, "HGMMA.64x64x16.F32.BF16 R136, gdesc[UR8], RZ, !UPT"), "adds to the left operand of the product at 0000"),
+        ((OUT, "HGMMA.64x64x16.F32.BF16 R136, gdesc[UR8], RZ, !UPT"), "adds to the left operand of the product"),
         # On the way back to the beginning of a loop, before the wait there.
         (("MOV R152, R3", NONE_LEFT, OUT, "@P0 BRA 0x0", "EXIT"), "0000: MOV R152, R3: writes R152"),
     ],

@@ -274,7 +274,6 @@ template <class C, class Shared> struct ForwardTile {
       }
       add<1>(column);
     }
-    release(&shared.values[values.stageBefore()].empty);
     state.parity ^= 1;
     storeOutput(out, softmax, terms, rows, warpBegin);
   }
@@ -314,6 +313,7 @@ private:
     waitForProducts<0>();
     keepInRegisters(out);
     keepInRegisters(weights[Now]);
+    release(&shared.values[values.stageBefore()].empty);
   }
 
   __device__ __forceinline__ void startScores() {
