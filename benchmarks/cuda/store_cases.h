@@ -47,7 +47,7 @@ struct StoreCase {
 
 /// 1.0 is more than a table with room for as many ids may hold: some buckets are full before
 /// others.
-constexpr double kLoads[] = {0.5, 0.75, 1.0};
+constexpr double kLoads[] = {0.5, 1.0, 0.75}; // what something is asked of comes first
 constexpr int64_t kDims[] = {8, 32, 64};
 
 } // namespace genrec::bench

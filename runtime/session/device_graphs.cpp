@@ -6,7 +6,7 @@
 
 namespace genrec::rt {
 
-StepGraph &StepGraphs::of(const std::vector<int64_t> &key) {
+StepGraph &StepGraphs::of(const GraphKey &key) {
   auto found =
       std::find_if(kept.begin(), kept.end(), [&](const auto &graph) { return graph->key == key; });
   if (found == kept.end()) {

@@ -17,6 +17,8 @@
 
 #include "device_reports.h"
 
+#include "genrec_rt/graph_key.h"
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,7 +44,7 @@ struct StepPiece {
 struct StepGraph {
   explicit StepGraph(Device &device) : results(device) {}
 
-  std::vector<int64_t> key;
+  GraphKey key;
   int64_t memoryVersion = -1; ///< Device::memoryVersion when the key was seen
   int64_t pinnedBytes = 0;    ///< that the step took then
   bool isRefused = false;
@@ -69,7 +71,7 @@ public:
   void setPortions(int32_t count) { most = kMost * (static_cast<size_t>(count) + 1); }
 
   /// The graph of a key, not captured where there was none.
-  StepGraph &of(const std::vector<int64_t> &key);
+  StepGraph &of(const GraphKey &key);
   /// Says why steps are not captured, each reason once.
   void refuse(const std::string &why);
   const std::vector<std::string> &refusals() const { return reasons; }

@@ -189,8 +189,8 @@ void DeviceRanks::exchangeSums(bool isUpdated) {
   updates.layOut();
 }
 
-void DeviceRanks::describeUpdate(std::vector<int64_t> &key) const {
-  key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(this)));
+void DeviceRanks::describeUpdate(GraphKey &key) const {
+  key.addPlace(this);
   updates.describePlaces(key);
   sums->describePlaces(key);
 }

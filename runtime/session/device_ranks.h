@@ -69,7 +69,7 @@ public:
   //===-- the update stage -------------------------------------------------===//
 
   /// What its work follows from, once sums are exchanged, beside the model and the slot.
-  void describeUpdate(std::vector<int64_t> &key) const;
+  void describeUpdate(GraphKey &key) const;
   /// Queues what comes before its calls.
   void beginUpdate() { updates.join(); }
   /// Rows of a table, at most: the same in steps that update about as many.

@@ -85,24 +85,24 @@ bool DeviceStep::mayCapture() {
 /// All that launches of stages follow from, but for what is in memory: counts of the data are not.
 void DeviceStep::beginKey() {
   key.clear();
-  key.push_back(isUpdating);
-  addToKey(this);
+  key.add(isUpdating);
+  key.addPlace(this);
   slot.describePlaces(key, isUpdating);
   for (size_t i = 0; i < batch.domains.size(); ++i) {
     const genrec_domain &domain = batch.domains[i];
-    key.push_back(batch.isMade(static_cast<ptrdiff_t>(i)) ? domain.count : 0);
-    key.push_back(domain.capacity);
-    key.push_back(domain.max_length);
-    addToKey(domain.offsets);
-    addToKey(domain.parent);
-    addToKey(domain.identity);
+    key.add(batch.isMade(static_cast<ptrdiff_t>(i)) ? domain.count : 0);
+    key.add(domain.capacity);
+    key.add(domain.max_length);
+    key.addPlace(domain.offsets);
+    key.addPlace(domain.parent);
+    key.addPlace(domain.identity);
   }
 }
 
 void DeviceStep::addColumnsToKey() {
   for (const genrec_column &column : batch.columns) {
-    addToKey(column.values);
-    addToKey(column.valid);
+    key.addPlace(column.values);
+    key.addPlace(column.valid);
   }
 }
 

@@ -135,9 +135,6 @@ private:
   /// Whether the stages are ever captured.
   bool mayCapture();
   void beginKey();
-  void addToKey(const void *place) {
-    key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(place)));
-  }
   void addColumnsToKey();
   using Stages = std::function<void()>;
   /// Runs `stages`, or what was captured of them under the key.
@@ -159,7 +156,7 @@ private:
   DeviceMemory chosen;
   std::vector<char> usesTemporary; ///< by table: ids had rows for this step only
   std::vector<std::unique_ptr<DeviceMemory>> identities; ///< by table: of rows that are updated
-  std::vector<int64_t> key;                              ///< of this step's graph
+  GraphKey key;                                          ///< of this step's graph
   std::vector<StepScalar> scalars; ///< that stages asked for while they are captured
   std::vector<StepPiece> pieces;   ///< captured so far
   std::string refused;             ///< why they cannot be

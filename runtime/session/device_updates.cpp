@@ -112,23 +112,20 @@ void DeviceUpdates::joinStore(int32_t number) {
   device.sumSegments(&joined, segments, dim, store.rows.sums);
 }
 
-void DeviceUpdates::describePlaces(std::vector<int64_t> &key) const {
-  auto add = [&](const void *place) {
-    key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(place)));
-  };
+void DeviceUpdates::describePlaces(GraphKey &key) const {
   for (int32_t number = 0; number < static_cast<int32_t>(stores.size()); ++number) {
     for (const DeviceRowExchange::Update &update : given(number)) {
-      key.push_back(update.capacity);
+      key.add(update.capacity);
       for (const void *place :
            {static_cast<const void *>(update.rows), static_cast<const void *>(update.sums),
             static_cast<const void *>(update.segments), static_cast<const void *>(update.isOwned)})
-        add(place);
+        key.addPlace(place);
     }
     const Store &store = stores[number];
     for (const void *place :
          {static_cast<const void *>(store.rows.rows), static_cast<const void *>(store.rows.sums),
           static_cast<const void *>(store.rows.segments), static_cast<const void *>(store.isOwned)})
-      add(place);
+      key.addPlace(place);
   }
 }
 

@@ -34,7 +34,7 @@ public:
   /// Queues what brings them there.
   void join();
   /// Adds to `key` what the work of `join`, and of whoever reads the rows, follows from.
-  void describePlaces(std::vector<int64_t> &key) const;
+  void describePlaces(GraphKey &key) const;
 
   const genrec_collected_rows &of(int32_t store) const { return stores[store].rows; }
   /// Rows of a store, at most.

@@ -364,12 +364,12 @@ void StepSlot::runUpdateStage() {
   runStage(plan->program->update, Phase::update, shared.pool.get());
 }
 
-void StepSlot::describePlaces(std::vector<int64_t> &key, bool ofUpdate) const {
+void StepSlot::describePlaces(GraphKey &key, bool ofUpdate) const {
   for (const void *place :
        {static_cast<const void *>(plan->program), static_cast<const void *>(plan->own.placedAt),
         static_cast<const void *>(plan->shared.placedAt),
         static_cast<const void *>(ofUpdate ? plan->update.placedAt : nullptr)})
-    key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(place)));
+    key.addPlace(place);
 }
 
 float StepSlot::stepScalar(int32_t kind, double argument) const {

@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "descriptor.h"
 #include "found_keys.h"
+#include "genrec_rt/graph_key.h"
 #include "profile.h"
 #include "runtime_state.h"
 
@@ -67,7 +68,7 @@ public:
   /// The same of several portions: that which `runUpdate` runs.
   void runUpdateStage();
   /// Adds what addresses of the program's buffers follow from, beside capacities.
-  void describePlaces(std::vector<int64_t> &key, bool ofUpdate) const;
+  void describePlaces(GraphKey &key, bool ofUpdate) const;
   /// A scalar that genrec_rt_store_step_value writes.
   float stepScalar(int32_t kind, double argument) const;
   bool hasUpdate() const { return plan->program->update != nullptr; }

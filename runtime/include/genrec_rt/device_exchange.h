@@ -20,6 +20,7 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/comm.h"
 #include "genrec_rt/exchange_counts.h"
+#include "genrec_rt/graph_key.h"
 #include "genrec_rt/row_travel.h"
 
 #include <cstdint>
@@ -122,7 +123,7 @@ public:
   /// Whether it is added up.
   virtual bool has(int32_t number) const = 0;
   /// Adds to `key` where totals are: the same places in each step that has given the same sums.
-  virtual void describePlaces(std::vector<int64_t> &key) const = 0;
+  virtual void describePlaces(GraphKey &key) const = 0;
   /// Adds up that one. Collective, as the next one.
   virtual void reduce(Communicator &on, int32_t number) = 0;
   /// Adds up the sums that all portions of this rank have given to. Collective on `on`, one round;

@@ -34,9 +34,9 @@ void PortionSums::begin() {
   }
 }
 
-void PortionSums::describePlaces(std::vector<int64_t> &key) const {
+void PortionSums::describePlaces(GraphKey &key) const {
   for (const Sum &sum : sums)
-    key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(sum.total)));
+    key.addPlace(sum.total);
 }
 
 void PortionSums::contribute(int32_t number, std::span<const float *const> partial,

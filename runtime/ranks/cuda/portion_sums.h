@@ -22,7 +22,7 @@ public:
                   std::span<const int64_t> floats) override;
   bool isWhole(int32_t number) const override { return isGiven(number) && isWhole(sums[number]); }
   bool has(int32_t number) const override { return isGiven(number) && sums[number].total; }
-  void describePlaces(std::vector<int64_t> &key) const override;
+  void describePlaces(GraphKey &key) const override;
   void reduce(Communicator &on, int32_t number) override { reduce(on, sums[number]); }
   void reduce(Communicator &on) override;
   void collect(int32_t number, std::span<float *const> totals) override;
