@@ -316,9 +316,10 @@ std::vector<SharedTensor> modelTensors(Session &session, bool states, const RowC
   const genrec_model_desc &model = session.model();
   int32_t ranks = session.comm() ? session.comm()->getSize() : 1;
   std::vector<SharedTensor> tensors;
+  const std::vector<ParameterView> views = session.readParameters();
   for (int32_t i = 0; i < model.parameter_count; ++i) {
     const genrec_parameter_desc &desc = model.parameters[i];
-    ParameterView view = session.parameter(i);
+    const ParameterView &view = views[i];
     tensors.push_back(replicated(desc.name, view.value.data(), shapeOf(desc), ranks));
     for (int32_t s = 0; states && s < desc.optimizer.states; ++s)
       tensors.push_back(stateOf(stateName(desc.name, s), view, s, shapeOf(desc), ranks));

@@ -7,22 +7,30 @@
 #include "genrec_rt/owner.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 namespace genrec::rt {
 
 namespace {
 
+/// An id of a table, and where its row is in a copy.
+using PlacedId = std::pair<int64_t, int64_t>;
+int64_t idOf(int64_t id) { return id; }
+int64_t idOf(const PlacedId &placed) { return placed.first; }
+
 /// Sorts ids of a table by slice, and by id within a slice.
-void sortBySlice(std::vector<int64_t> &ids, uint64_t nameHash) {
-  std::vector<int64_t> begins(kSlices + 1), sorted(ids.size());
-  for (int64_t id : ids)
-    ++begins[getSlice(nameHash, id) + 1];
+template <class Id> void sortBySlice(std::vector<Id> &ids, uint64_t nameHash) {
+  std::vector<int64_t> begins(kSlices + 1);
+  std::vector<Id> sorted(ids.size());
+  for (const Id &id : ids)
+    ++begins[getSlice(nameHash, idOf(id)) + 1];
   for (int32_t slice = 0; slice < kSlices; ++slice)
     begins[slice + 1] += begins[slice];
   std::vector<int64_t> next(begins.begin(), begins.end() - 1);
-  for (int64_t id : ids)
-    sorted[next[getSlice(nameHash, id)]++] = id;
+  for (const Id &id : ids)
+    sorted[next[getSlice(nameHash, idOf(id))]++] = id;
   for (int32_t slice = 0; slice < kSlices; ++slice)
     std::sort(sorted.begin() + begins[slice], sorted.begin() + begins[slice + 1]);
   ids = std::move(sorted);
@@ -63,6 +71,8 @@ int64_t SavedTables::sizeHere(SavedTable table) const {
     return 0;
   if (!session.commOfRows(table.index))
     return static_cast<int64_t>(idsHere(table).size());
+  if (const StoreCopy *copy = copyOf(table))
+    return copy->size(view(table));
   return table.isWaiting ? waiting->size() : session.table(table.index).size();
 }
 
@@ -88,7 +98,8 @@ std::vector<int64_t> SavedTables::boundsOf(SavedTable table, const RowColumn &co
 /// that it owns.
 std::vector<int64_t> SavedTables::idsHere(SavedTable table) const {
   TableView rows = view(table);
-  std::vector<int64_t> ids = rows.ids(0, rows.size());
+  const StoreCopy *copy = copyOf(table);
+  std::vector<int64_t> ids = copy ? copy->ids(rows) : rows.ids(0, rows.size());
   if (comm && !session.commOfRows(table.index)) {
     uint64_t nameHash = hashTableName(session.model().tables[table.index].name);
     std::erase_if(ids, [&](int64_t id) { return !ownsRow(comm, nameHash, id); });
@@ -101,12 +112,41 @@ TableView SavedTables::view(SavedTable table) const {
   return table.isWaiting ? *rows.waiting() : rows;
 }
 
+/// Null where rows are found by id: few of them may be wanted.
+const StoreCopy *SavedTables::copyOf(SavedTable table) const {
+  return changes || table.isRemoved ? nullptr : copies.of(view(table));
+}
+
+/// The rows of a table in the copy of its store.
+void SavedTables::sortCopied(const StoreCopy &copy, SavedTable table) {
+  const uint64_t nameHash = hashTableName(session.model().tables[table.index].name);
+  const bool isReplicated = comm && !session.commOfRows(table.index);
+  std::vector<PlacedId> placed;
+  for (const int64_t id : copy.ids(view(table)))
+    placed.emplace_back(id, static_cast<int64_t>(placed.size()));
+  if (isReplicated)
+    std::erase_if(placed, [&](const PlacedId &one) { return !ownsRow(comm, nameHash, one.first); });
+  sortBySlice(placed, nameHash);
+  sorted.ids.clear();
+  sorted.placesInCopy.clear();
+  for (const auto &[id, place] : placed) {
+    sorted.ids.push_back(id);
+    sorted.placesInCopy.push_back(place);
+  }
+}
+
 const SavedTables::SortedRows &SavedTables::sortedRows(SavedTable table) {
   if (sorted.place == placeOf(table))
     return sorted;
   sorted.place = -1;
   sorted.rows.reset();
   TableView rows = view(table);
+  sorted.copy = copyOf(table);
+  if (sorted.copy) {
+    sortCopied(*sorted.copy, table);
+    sorted.place = placeOf(table);
+    return sorted;
+  }
   if (changes)
     sorted.ids = table.isRemoved ? changes->removed(table) : changes->changed(table);
   else
@@ -118,6 +158,28 @@ const SavedTables::SortedRows &SavedTables::sortedRows(SavedTable table) {
   return sorted;
 }
 
+/// The same from a copy.
+void SavedTables::readCopied(SavedTable table, const RowColumn &column, int64_t first,
+                             int64_t count, char *to) const {
+  using Kind = RowColumn::Kind;
+  const TableView rows = view(table);
+  const StoreCopy &copy = *sorted.copy;
+  const int64_t bytes = column.bytes();
+  const int64_t offset = column.kind == Kind::floats ? column.offset
+                         : column.kind == Kind::lastStep || column.kind == Kind::steps
+                             ? rows.memory().sightingOffset()
+                             : 0;
+  const size_t inSighting = column.kind == Kind::lastStep ? offsetof(Sighting, lastStep)
+                            : column.kind == Kind::steps  ? offsetof(Sighting, steps)
+                                                          : 0;
+  for (int64_t i = first; i < first + count; ++i, to += bytes) {
+    const int64_t place = sorted.placesInCopy[i];
+    const float *from =
+        column.kind == Kind::values ? copy.values(rows, place) : copy.row(rows, place) + offset;
+    std::memcpy(to, reinterpret_cast<const char *>(from) + inSighting, static_cast<size_t>(bytes));
+  }
+}
+
 /// A column of some of this rank's rows.
 void SavedTables::readRows(SavedTable table, const RowColumn &column, int64_t first, int64_t count,
                            char *to) {
@@ -126,6 +188,8 @@ void SavedTables::readRows(SavedTable table, const RowColumn &column, int64_t fi
     std::memcpy(to, from.ids.data() + first, static_cast<size_t>(count * 8));
     return;
   }
+  if (from.copy)
+    return readCopied(table, column, first, count, to);
   if (column.kind == RowColumn::Kind::floats)
     return from.rows->read(first, count, column.offset, column.width,
                            reinterpret_cast<float *>(to));

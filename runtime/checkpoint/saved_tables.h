@@ -9,6 +9,8 @@
 #ifndef GENREC_RT_CHECKPOINT_SAVED_TABLES_H
 #define GENREC_RT_CHECKPOINT_SAVED_TABLES_H
 
+#include "store_copy.h"
+
 #include "genrec_rt/session.h"
 
 #include <algorithm>
@@ -68,6 +70,9 @@ private:
     int64_t place = -1;
     std::vector<int64_t> ids;
     std::optional<TableRows> rows;
+    /// Instead of these: the table's store is on the host, and where in it each row is.
+    const StoreCopy *copy = nullptr;
+    std::vector<int64_t> placesInCopy;
   };
 
   int64_t rowsBefore(int32_t rank, SavedTable table) const;
@@ -75,13 +80,18 @@ private:
   std::vector<int64_t> idsHere(SavedTable table) const;
   TableView view(SavedTable table) const;
   const SortedRows &sortedRows(SavedTable table);
+  const StoreCopy *copyOf(SavedTable table) const;
+  void sortCopied(const StoreCopy &copy, SavedTable table);
   void readRows(SavedTable table, const RowColumn &column, int64_t first, int64_t count, char *to);
+  void readCopied(SavedTable table, const RowColumn &column, int64_t first, int64_t count,
+                  char *to) const;
 
   Session &session;
   Communicator *comm;
   const RowChanges *changes;
   std::vector<int64_t> sizes; ///< by rank and place
-  SortedRows sorted;          ///< of one table, whose tensors are read one after another
+  mutable StoreCopies copies;
+  SortedRows sorted; ///< of one table, whose tensors are read one after another
   std::vector<char> block;
   std::vector<float> packed; ///< values of bf16
   std::vector<Sighting> sightings;

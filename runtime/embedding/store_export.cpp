@@ -57,7 +57,7 @@ std::unique_ptr<TableStore> makeHostStore(const StoreConfig &config) {
 }
 
 int64_t EmbeddingStore::memberRow(int64_t member, int64_t position) const {
-  if (config.members.empty())
+  if (config.members.empty() || member < 0)
     return position;
   for (; listedRows < rowCount; ++listedRows)
     memberRows[id(listedRows) >> config.keyBits].push_back(listedRows);

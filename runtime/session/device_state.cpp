@@ -5,8 +5,6 @@
 #include "device_graphs.h"
 #include "genrec_rt/batch.h"
 
-#include <cstring>
-
 namespace genrec::rt {
 
 std::unique_ptr<DeviceState> DeviceState::make(const genrec_model_desc &model, Communicator *comm) {
@@ -17,18 +15,14 @@ DeviceState::DeviceState(const genrec_model_desc &model, Communicator *comm) {
   const std::unique_ptr<genrec_rt_device> devices(model.device());
   owned = devices->open(comm);
   stepGraphs = std::make_unique<StepGraphs>(*owned);
-  bounce = std::make_unique<DeviceMemory>(*owned, "copies", DeviceMemory::Kind::pinned);
+  copies = std::make_unique<HostCopies>(*owned);
 }
 
 DeviceState::~DeviceState() = default;
 
 void DeviceState::copyIn(void *to, const void *host, int64_t bytes) {
-  if (bytes == 0)
-    return;
-  char *pinned = bounce->ensure(bytes);
-  std::memcpy(pinned, host, static_cast<size_t>(bytes));
-  owned->copyIn(to, pinned, bytes);
-  owned->synchronize();
+  copies->in(to, host, bytes);
+  copies->finish();
 }
 
 void DeviceState::addTable(int64_t floats) {
@@ -49,30 +43,42 @@ genrec_parameter DeviceState::addParameter(const genrec_parameter &host, int64_t
   return parameters.back().device;
 }
 
+void DeviceState::copyOut(Parameter &parameter) {
+  constexpr int64_t kFloat = sizeof(float);
+  copies->out(parameter.host.value, parameter.device.value, parameter.host.size * kFloat);
+  copies->out(parameter.host.states, parameter.device.states, parameter.stateFloats * kFloat);
+}
+
 const genrec_parameter &DeviceState::fetchParameter(int32_t number) {
   Parameter &parameter = parameters[number];
   if (!parameter.isGiven) {
-    int64_t values = parameter.host.size * static_cast<int64_t>(sizeof(float));
-    int64_t states = parameter.stateFloats * static_cast<int64_t>(sizeof(float));
-    char *pinned = bounce->ensure(values + states);
-    owned->copyOut(pinned, parameter.device.value, values + states);
-    owned->synchronize();
-    std::memcpy(parameter.host.value, pinned, static_cast<size_t>(values));
-    std::memcpy(parameter.host.states, pinned + values, static_cast<size_t>(states));
+    copyOut(parameter);
+    copies->finish();
     parameter.isGiven = true;
   }
   return parameter.host;
 }
 
+void DeviceState::readParameters() {
+  for (Parameter &parameter : parameters)
+    if (!parameter.isGiven)
+      copyOut(parameter);
+  copies->finish();
+}
+
+const genrec_parameter &DeviceState::readParameter(int32_t number) const {
+  return parameters[number].host;
+}
+
 void DeviceState::giveParameters() {
+  constexpr int64_t kFloat = sizeof(float);
   for (Parameter &parameter : parameters)
     if (parameter.isGiven) {
-      copyIn(parameter.device.value, parameter.host.value,
-             parameter.host.size * static_cast<int64_t>(sizeof(float)));
-      copyIn(parameter.device.states, parameter.host.states,
-             parameter.stateFloats * static_cast<int64_t>(sizeof(float)));
+      copies->in(parameter.device.value, parameter.host.value, parameter.host.size * kFloat);
+      copies->in(parameter.device.states, parameter.host.states, parameter.stateFloats * kFloat);
       parameter.isGiven = false;
     }
+  copies->finish();
 }
 
 const void *DeviceState::kept(int32_t number, int32_t kind, const void *from) const {

@@ -7,6 +7,7 @@
 #include "device_memory.h"
 #include "genrec_rt/batch.h"
 #include "genrec_rt/kernels/shared/catalogue_slots.h"
+#include "host_copies.h"
 
 #include <memory>
 #include <utility>
@@ -57,6 +58,10 @@ public:
   /// Brings a parameter's values to the host's memory, which may then be changed until the next
   /// step.
   const genrec_parameter &fetchParameter(int32_t number);
+  /// Brings all of them there to be read, until the next step, and what is there of one: the device
+  /// keeps what it has.
+  void readParameters();
+  const genrec_parameter &readParameter(int32_t number) const;
   /// Takes to the device what the host was given.
   void giveParameters();
 
@@ -88,6 +93,8 @@ private:
   DeviceState(const genrec_model_desc &model, Communicator *comm);
   /// Copies what stays: done when it returns.
   void copyIn(void *to, const void *host, int64_t bytes);
+  /// Begins to bring a parameter to the host's memory.
+  void copyOut(Parameter &parameter);
   /// What `keep` has copied; null for what it has not.
   const void *kept(int32_t number, int32_t kind, const void *from) const;
   const void *keep(int32_t number, int32_t kind, const void *from, int64_t bytes);
@@ -100,7 +107,7 @@ private:
   std::vector<Parameter> parameters;
   std::vector<Array> arrays;
   std::vector<ColumnText> texts;
-  std::unique_ptr<DeviceMemory> bounce; ///< pinned
+  std::unique_ptr<HostCopies> copies;
 };
 
 } // namespace genrec::rt

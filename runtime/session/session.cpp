@@ -263,8 +263,20 @@ ExchangeCounts Session::exchanges() const {
 
 ParameterView Session::parameter(int32_t index) {
   DeviceState *onDevice = impl->state.onDevice.get();
-  const genrec_parameter &parameter =
-      onDevice ? onDevice->fetchParameter(index) : impl->state.parameters[index];
+  return viewOf(index, onDevice ? onDevice->fetchParameter(index) : impl->state.parameters[index]);
+}
+
+std::vector<ParameterView> Session::readParameters() {
+  DeviceState *onDevice = impl->state.onDevice.get();
+  if (onDevice)
+    onDevice->readParameters();
+  std::vector<ParameterView> views;
+  for (int32_t i = 0; i < model().parameter_count; ++i)
+    views.push_back(viewOf(i, onDevice ? onDevice->readParameter(i) : impl->state.parameters[i]));
+  return views;
+}
+
+ParameterView Session::viewOf(int32_t index, const genrec_parameter &parameter) const {
   const ParameterShards &shards = impl->state.shards;
   ParameterView view;
   view.value = {parameter.value, static_cast<size_t>(parameter.size)};

@@ -296,7 +296,6 @@ TEST_P(DeviceSteps, ASessionMayEndWhileTheNextStepIsQueued) {
   }
 }
 
-/// Values and states go through one piece of pinned memory, one after the other.
 TEST_P(DeviceSteps, ParametersAreBroughtWhole) {
   std::unique_ptr<DeviceState> state = DeviceState::make(deviceModel());
   std::vector<std::vector<float>> values;
@@ -310,12 +309,53 @@ TEST_P(DeviceSteps, ParametersAreBroughtWhole) {
     state->addParameter(host, 16);
   }
   const std::vector<std::vector<float>> expected = values;
+  auto forget = [&] {
+    for (std::vector<float> &all : values)
+      std::ranges::fill(all, 0.0F);
+  };
   state->giveParameters();
-  for (size_t i = 0; i < values.size(); ++i) {
-    std::ranges::fill(values[i], 0.0F);
-    state->fetchParameter(static_cast<int32_t>(i));
-  }
+  forget();
+  const int64_t before = simt::waitCount();
+  state->readParameters();
+  EXPECT_EQ(simt::waitCount() - before, 1); // for all of them
   EXPECT_EQ(values, expected);
+  forget();
+  state->giveParameters(); // the device has what it had
+  for (size_t i = 0; i < values.size(); ++i)
+    state->fetchParameter(static_cast<int32_t>(i));
+  EXPECT_EQ(values, expected);
+  state->finish();
+}
+
+TEST_P(DeviceSteps, CopiesShareAndFillPieces) {
+  std::unique_ptr<DeviceState> state = DeviceState::make(deviceModel());
+  Device &device = state->device();
+  {
+    HostCopies copies(device, 256);
+    DeviceMemory memory(device, "copied");
+    std::vector<std::vector<char>> arrays;
+    int64_t total = 0;
+    for (int64_t bytes : {7, 100, 0, 149, 1, 3000, 255, 30}) {
+      std::vector<char> &array = arrays.emplace_back(static_cast<size_t>(bytes));
+      for (char &byte : array)
+        byte = static_cast<char>(++total * 31);
+    }
+    const std::vector<std::vector<char>> expected = arrays;
+    char *at = memory.ensure(total);
+    for (std::vector<char> &array : arrays) {
+      copies.in(at, array.data(), static_cast<int64_t>(array.size()));
+      at += array.size();
+      std::ranges::fill(array, 0);
+    }
+    copies.finish();
+    at = memory.data();
+    for (std::vector<char> &array : arrays) {
+      copies.out(array.data(), at, static_cast<int64_t>(array.size()));
+      at += array.size();
+    }
+    copies.finish();
+    EXPECT_EQ(arrays, expected);
+  }
   state->finish();
 }
 

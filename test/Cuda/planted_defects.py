@@ -82,6 +82,10 @@ def session(name: str, file: str, old: str, new: str = "", nth: int = 1, tests: 
     return Defect(name, SESSION + file, f"Seeds/DeviceSteps.{tests}/0", old, new, nth)
 
 
+def copies(name: str, old: str, new: str = ";") -> Defect:
+    return Defect(name, "session/host_copies.cpp", "Seeds/DeviceSteps.CopiesShareAndFillPieces/0", old, new)
+
+
 def ranks(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
     return Defect(name, file, SESSION_RANK_TESTS, old, new, nth)
 
@@ -305,7 +309,7 @@ DEFECTS = [
     step("a store's memory is made in the other queue", "at(DeviceQueue::dispatch)", "at(DeviceQueue::compute)"),
     session("a batch that never ran is overwritten", "batch.cpp", "if (isCopying && !isAhead) // of a batch that never ran\n    device.synchronize();",
             tests="MayEndWhileTheNextOneIsQueued"),
-    session("a session ends while the next step is queued", "state.cpp", "owned->synchronize();", nth=4,
+    session("a session ends while the next step is queued", "state.cpp", "owned->synchronize();", nth=2,
             tests="ASessionMayEndWhileTheNextStepIsQueued"),
     session("a session ends while a batch is copied", "state.cpp", "owned->joinCopies();", tests="ASessionMayEndWhileTheNextStepIsQueued"),
     session("a step does not wait for its batch", "batch.cpp", "if (isCopying)\n    device.joinCopies();"),
@@ -314,9 +318,11 @@ DEFECTS = [
             tests="ALookupBehindDispatchIsNotCaptured"),
     session("stages do not wait for dispatch", "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);"),
     session("a graph has the rate of its first step", "step.cpp", "*scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);", ";"),
-    session("what is brought to the device is overwritten", "state.cpp", "owned->synchronize();", nth=1,
-            tests="ParametersAreBroughtWhole"),
-    session("a parameter is read before it is there", "state.cpp", "owned->synchronize();", nth=2),
+    copies("what is brought to the device is overwritten", "device.await(*pieces[open].mark);"),
+    copies("what comes to the host is read before it is there", "device.synchronize();"),
+    copies("the first piece is full for ever", "piece.used = 0;"),
+    session("a parameter that was read is the host's", "state.cpp", "copyOut(parameter);\n  copies->finish();",
+            "{\n      copyOut(parameter);\n      parameter.isGiven = true;\n    }\n  copies->finish();", tests="ParametersAreBroughtWhole"),
     session("the end of a step is placed before its reports", "step.cpp", "leaving.fetchNotes();\n  device.place(*end);",
             "device.place(*end); leaving.fetchNotes();"),
     session("notes are not cleared", "notes.cpp", "device.fill(memory.data(), GENREC_NO_PLACE & 0xFF, kBytes);"),

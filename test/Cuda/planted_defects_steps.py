@@ -44,10 +44,9 @@ STEPS_AND_EXCHANGES = [
     # Batches.
     step("a batch is copied ahead to where there is no room", "layout->bytes > memory.bytes() || layout->bytes > staging.bytes()", "false", file="batch.cpp"),
     # Parameters.
-    step("states of optimizers are not brought", "copyIn(parameter.device.states, parameter.host.states,\n             parameter.stateFloats * static_cast<int64_t>(sizeof(float)));", ";", file="state.cpp", tests="Seeds/DeviceSteps.ParametersAreBroughtWhole/0"),
+    step("states of optimizers are not brought", "copies->in(parameter.device.states, parameter.host.states, parameter.stateFloats * kFloat);", ";", file="state.cpp", tests="Seeds/DeviceSteps.ParametersAreBroughtWhole/0"),
     step("a parameter is brought before every step", "parameter.isGiven = false;", ";", file="state.cpp"),
-    step("states of optimizers are fetched from the values", "std::memcpy(parameter.host.states, pinned + values, static_cast<size_t>(states));",
-         "std::memcpy(parameter.host.states, pinned, static_cast<size_t>(states));", file="state.cpp", tests="Seeds/DeviceSteps.ParametersAreBroughtWhole/0"),
+    step("states of optimizers are fetched from the values", "copies->out(parameter.host.states, parameter.device.states,", "copies->out(parameter.host.states, parameter.device.value,", file="state.cpp", tests="Seeds/DeviceSteps.ParametersAreBroughtWhole/0"),
     # Sums of portions.
     exchange("slices leave out the last floats", "((sum.length + ranks - 1) / ranks + 15) / 16 * 16", "(sum.length / ranks + 15) / 16 * 16", file=SUMS, tests="Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/0"),
     exchange("portions have numbers of the step before", "sum.given = 0;", ";", file=SUMS, tests="Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/0"),

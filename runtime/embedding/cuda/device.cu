@@ -90,9 +90,21 @@ struct CudaMark final : DeviceMark {
   cudaEvent_t event = nullptr;
 };
 
+/// Lets the device keep so much of what was freed for later allocations: it would be given back
+/// whenever the host waits, and be mapped again.
+void keepFreedMemory([[maybe_unused]] int device) {
+#if !defined(GENREC_SIMT) // whose memory has no pool
+  cudaMemPool_t pool = nullptr;
+  GENREC_CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, device));
+  uint64_t kept = uint64_t(256) << 20;
+  GENREC_CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept));
+#endif
+}
+
 class CudaDevice final : public Device {
 public:
   explicit CudaDevice(DeviceInfo found) : found(std::move(found)) {
+    keepFreedMemory(this->found.number);
     // Stores are used between steps on the legacy default stream, which waits for all of these.
     for (cudaStream_t &stream : queues)
       GENREC_CUDA_CHECK(cudaStreamCreate(&stream));

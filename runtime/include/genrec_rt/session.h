@@ -329,6 +329,8 @@ public:
   int32_t portions() const;
   ParameterView parameter(int32_t index);
   ParameterView parameter(const std::string &name);
+  /// All of them, to be read only, until the next step.
+  std::vector<ParameterView> readParameters();
   TableView table(int32_t index);
   TableView table(const std::string &name);
   /// Forgets rows of a table, with their states, between two steps; ids that have none do not
@@ -351,6 +353,8 @@ public:
   int64_t arenaAllocations() const;
 
 private:
+  ParameterView viewOf(int32_t index, const genrec_parameter &parameter) const;
+
   struct Impl;
   std::unique_ptr<Impl> impl;
 };

@@ -70,6 +70,10 @@ public:
   int64_t dim() const { return store->configuration().dim; }
   int32_t states() const { return store->configuration().states; }
   const StoreConfig &configuration() const { return store->configuration(); }
+  /// Where its rows are, which of the tables there it is, and what its keys there have above ids.
+  TableStore &memory() const { return *store; }
+  int64_t number() const { return member; }
+  int64_t keyPart() const { return key; }
   /// The ids that are not admitted yet, as a table of dimension 0; none without `admit_after`.
   std::optional<TableView> waiting() const {
     if (!store->waiting())

@@ -14,13 +14,8 @@ namespace genrec::rt::cuda {
 namespace {
 
 constexpr int kThreads = 128, kWarps = kThreads / kWarp;
-/// Columns that a lane keeps at once.
-constexpr int kEach = 4;
-constexpr int64_t kChunk = kWarp * kEach;
 
-LaunchShape shapeOf(int64_t rows) {
-  return shapeOfThreads(rows * kWarp, kThreads);
-}
+LaunchShape shapeOf(int64_t rows) { return shapeOfThreads(rows * kWarp, kThreads); }
 
 __device__ int64_t warpInGrid() { return static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); }
 __device__ int64_t warpsInGrid() { return static_cast<int64_t>(gridDim.x) * kWarps; }
@@ -91,38 +86,80 @@ void launchCopy(Row *const *rows, int64_t count, int64_t dim, Matrix *matrix, in
     launch(copyRows<Row, Matrix, Element>, dim);
 }
 
-template <class T>
+/// What a lane has of a list's sum: so many elements as a `Unit` of a row holds.
+template <class T, class Unit> struct UnitSum {
+  static constexpr int kEach = sizeof(Unit) / sizeof(T);
+  float total[kEach] = {};
+
+  __device__ void add(const Unit &unit) {
+    T elements[kEach];
+    __builtin_memcpy(elements, &unit, sizeof unit);
+#pragma unroll
+    for (int c = 0; c < kEach; ++c)
+      total[c] += toFloat(elements[c]);
+  }
+  /// Writes it as a word, divided by `size`, and begins the next.
+  __device__ void write(float *out, Pool kind, float size) {
+    struct alignas(kEach * sizeof(float)) Word {
+      float values[kEach];
+    } word;
+#pragma unroll
+    for (int c = 0; c < kEach; ++c) {
+      word.values[c] = kind == Pool::mean ? total[c] / size : total[c];
+      total[c] = 0;
+    }
+    *reinterpret_cast<Word *>(out) = word;
+  }
+};
+
+/// A warp has `each` lists, 32 at most, one after the other: it goes through the rows of all of
+/// them as if they were one list, 32 addresses at a time, so that short lists wait no longer for
+/// memory than long ones.
+template <class T, class Unit>
 __global__ void __launch_bounds__(kThreads)
     pool(const T *const *rows, const uint32_t *inverse, const int64_t *offsets, int64_t parents,
-         int64_t dim, Pool kind, float *out, int64_t ldOut) {
-  for (int64_t parent = warpInGrid(); parent < parents; parent += warpsInGrid()) {
-    const int64_t begin = offsets[parent], end = offsets[parent + 1];
-    const float size = static_cast<float>(end > begin ? end - begin : 1);
-    for (int64_t base = laneOf(); base < dim; base += kChunk) {
-      float total[kEach] = {};
-      for (int64_t first = begin; first < end; first += kRows) {
-        const T *row[kRows];
-        T values[kRows][kEach];
+         int each, int64_t units, Pool kind, float *out, int64_t ldOut) {
+  using Sum = UnitSum<T, Unit>;
+  for (int64_t parent = warpInGrid() * each; parent < parents; parent += warpsInGrid() * each) {
+    const auto lists = static_cast<int>(min(static_cast<int64_t>(each), parents - parent));
+    const int64_t endOfOwn = offsets[parent + min(laneOf() + 1, lists)];
+    const int64_t begin = offsets[parent], end = __shfl_sync(kAllLanes, endOfOwn, lists - 1);
+    for (int64_t base = 0; base < units; base += kWarp) {
+      const int64_t unit = base + laneOf();
+      Sum sum;
+      int list = 0; // of what is summed now
+      int64_t from = begin, to = __shfl_sync(kAllLanes, endOfOwn, 0);
+      auto close = [&](int64_t entry) { // lists that end before the entry
+        while (list < lists && to <= entry) {
+          if (unit < units)
+            sum.write(out + (parent + list) * ldOut + unit * Sum::kEach, kind,
+                      static_cast<float>(to > from ? to - from : 1));
+          ++list;
+          from = to;
+          to = __shfl_sync(kAllLanes, endOfOwn, list % kWarp);
+        }
+      };
+      for (int64_t block = begin; block < end; block += kWarp) {
+        const int64_t own = block + laneOf();
+        const auto address = reinterpret_cast<uint64_t>(own < end ? rows[inverse[own]] : nullptr);
+        for (int at = 0; at < kWarp && block + at < end; at += kRows) {
+          const Unit *row[kRows];
+          Unit values[kRows];
 #pragma unroll
-        for (int r = 0; r < kRows; ++r)
-          row[r] = first + r < end ? rows[inverse[first + r]] : nullptr;
+          for (int r = 0; r < kRows; ++r) {
+            row[r] = reinterpret_cast<const Unit *>(__shfl_sync(kAllLanes, address, at + r));
+            if (row[r] && unit < units)
+              values[r] = row[r][unit];
+          }
 #pragma unroll
-        for (int r = 0; r < kRows; ++r)
-#pragma unroll
-          for (int c = 0; c < kEach; ++c)
-            if (row[r] && base + c * kWarp < dim)
-              values[r][c] = row[r][base + c * kWarp];
-#pragma unroll
-        for (int r = 0; r < kRows; ++r)
-#pragma unroll
-          for (int c = 0; c < kEach; ++c)
-            if (row[r] && base + c * kWarp < dim)
-              total[c] += toFloat(values[r][c]);
+          for (int r = 0; r < kRows; ++r) {
+            close(min(block + at + r, end));
+            if (row[r] && unit < units)
+              sum.add(values[r]);
+          }
+        }
       }
-#pragma unroll
-      for (int c = 0; c < kEach; ++c)
-        if (base + c * kWarp < dim)
-          out[parent * ldOut + base + c * kWarp] = kind == Pool::mean ? total[c] / size : total[c];
+      close(end);
     }
   }
 }
@@ -145,9 +182,25 @@ template <class T>
 void poolRows(const T *const *rows, const uint32_t *inverse, const int64_t *offsets,
               int64_t parents, int64_t dim, Pool kind, float *out, int64_t ldOut,
               cudaStream_t stream) {
-  if (parents > 0)
-    GENREC_CUDA_LAUNCH(stream, shapeOf(parents), pool<T>, rows, inverse, offsets, parents, dim,
-                       kind, out, ldOut);
+  if (parents == 0)
+    return;
+  // So many warps have a list each. On the host they are few, so that tests see several lists.
+#if defined(GENREC_SIMT)
+  constexpr int64_t kMostWarps = 2;
+#else
+  constexpr int64_t kMostWarps = 1 << 14;
+#endif
+  const auto each = static_cast<int>(std::clamp<int64_t>(parents / kMostWarps, 1, kWarp));
+  auto launch = [&](auto kernel, int64_t units) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(parents, each)), kernel, rows, inverse, offsets,
+                       parents, each, units, kind, out, ldOut);
+  };
+  // Rows of the store are aligned to 64 bytes; what is written may not be.
+  using Four = std::conditional_t<sizeof(T) == 4, uint4, uint2>;
+  if (dim % 4 == 0 && ldOut % 4 == 0 && reinterpret_cast<uintptr_t>(out) % 16 == 0)
+    launch(pool<T, Four>, dim / 4);
+  else
+    launch(pool<T, T>, dim);
 }
 
 #define GENREC_ROWS(T)                                                                             \

@@ -64,18 +64,34 @@ __device__ inline int64_t itemsAfter(int64_t size, int32_t levels) {
 /// This lane's columns base, base + 32, … of the sum of items [begin, end), of which next(i) is
 /// the i-th row and its share; those at `dim` and beyond stay as they are. The first is not added
 /// to a zero: -0 stays -0, as on the CPU.
+/// Rows are loaded several together: a lane waits for memory once for all of them, and then adds
+/// them one after another.
 template <int kEach, class Next>
 __device__ inline void addColumns(int64_t begin, int64_t end, int64_t base, int64_t dim, Next next,
                                   float (&total)[kEach]) {
-  for (int64_t at = begin; at < end; ++at) {
-    float share = 1;
-    const float *row = next(at, share);
+  constexpr int kAhead = kEach < 4 ? 8 : 4;
+  for (int64_t first = begin; first < end; first += kAhead) {
+    const float *row[kAhead];
+    float share[kAhead], values[kAhead][kEach];
 #pragma unroll
-    for (int c = 0; c < kEach; ++c)
-      if (base + c * 32 < dim) {
-        const float term = row[base + c * 32] * share;
-        total[c] = at == begin ? term : total[c] + term;
-      }
+    for (int i = 0; i < kAhead; ++i) {
+      share[i] = 1;
+      row[i] = first + i < end ? next(first + i, share[i]) : nullptr;
+    }
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+#pragma unroll
+      for (int c = 0; c < kEach; ++c)
+        if (first + i < end && base + c * 32 < dim)
+          values[i][c] = row[i][base + c * 32];
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+#pragma unroll
+      for (int c = 0; c < kEach; ++c)
+        if (first + i < end && base + c * 32 < dim) {
+          const float term = values[i][c] * share[i];
+          total[c] = first + i == begin ? term : total[c] + term;
+        }
   }
 }
 
