@@ -89,6 +89,7 @@ void launchCopy(Row *const *rows, int64_t count, int64_t dim, Matrix *matrix, in
 /// What a lane has of a list's sum: so many elements as a `Unit` of a row holds.
 template <class T, class Unit> struct UnitSum {
   static constexpr int kEach = sizeof(Unit) / sizeof(T);
+  using Word = std::conditional_t<kEach == 4, uint4, float>;
   float total[kEach] = {};
 
   __device__ void add(const Unit &unit) {
@@ -98,17 +99,18 @@ template <class T, class Unit> struct UnitSum {
     for (int c = 0; c < kEach; ++c)
       total[c] += toFloat(elements[c]);
   }
-  /// Writes it as a word, divided by `size`, and begins the next.
-  __device__ void write(float *out, Pool kind, float size) {
-    struct alignas(kEach * sizeof(float)) Word {
-      float values[kEach];
-    } word;
+  /// Writes it, divided by `size`, and begins the next.
+  __device__ void write(float *out, Pool kind, int size) {
+    if (kind == Pool::mean)
 #pragma unroll
-    for (int c = 0; c < kEach; ++c) {
-      word.values[c] = kind == Pool::mean ? total[c] / size : total[c];
-      total[c] = 0;
-    }
+      for (int c = 0; c < kEach; ++c)
+        total[c] /= static_cast<float>(size);
+    Word word;
+    __builtin_memcpy(&word, total, sizeof word);
     *reinterpret_cast<Word *>(out) = word;
+#pragma unroll
+    for (int c = 0; c < kEach; ++c)
+      total[c] = 0;
   }
 };
 
@@ -116,50 +118,52 @@ template <class T, class Unit> struct UnitSum {
 /// them as if they were one list, 32 addresses at a time, so that short lists wait no longer for
 /// memory than long ones.
 template <class T, class Unit>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 8)
     pool(const T *const *rows, const uint32_t *inverse, const int64_t *offsets, int64_t parents,
          int each, int64_t units, Pool kind, float *out, int64_t ldOut) {
   using Sum = UnitSum<T, Unit>;
   for (int64_t parent = warpInGrid() * each; parent < parents; parent += warpsInGrid() * each) {
     const auto lists = static_cast<int>(min(static_cast<int64_t>(each), parents - parent));
-    const int64_t endOfOwn = offsets[parent + min(laneOf() + 1, lists)];
-    const int64_t begin = offsets[parent], end = __shfl_sync(kAllLanes, endOfOwn, lists - 1);
-    for (int64_t base = 0; base < units; base += kWarp) {
-      const int64_t unit = base + laneOf();
+    // Entries are counted from the first of them on. Those of a batch are below 2^31.
+    const int64_t begin = offsets[parent];
+    const auto ownEnd = static_cast<int>(offsets[parent + min(laneOf() + 1, lists)] - begin);
+    const int count = __shfl_sync(kAllLanes, ownEnd, lists - 1);
+    for (int64_t unit = laneOf(); unit - laneOf() < units; unit += kWarp) {
+      const bool hasUnit = unit < units;
+      float *into = out + parent * ldOut + unit * Sum::kEach;
       Sum sum;
-      int list = 0; // of what is summed now
-      int64_t from = begin, to = __shfl_sync(kAllLanes, endOfOwn, 0);
-      auto close = [&](int64_t entry) { // lists that end before the entry
+      int list = 0, from = 0, to = __shfl_sync(kAllLanes, ownEnd, 0); // of what is summed now
+      auto close = [&](int entry) { // lists that end before the entry
         while (list < lists && to <= entry) {
-          if (unit < units)
-            sum.write(out + (parent + list) * ldOut + unit * Sum::kEach, kind,
-                      static_cast<float>(to > from ? to - from : 1));
-          ++list;
+          if (hasUnit)
+            sum.write(into, kind, max(to - from, 1));
+          into += ldOut;
           from = to;
-          to = __shfl_sync(kAllLanes, endOfOwn, list % kWarp);
+          to = __shfl_sync(kAllLanes, ownEnd, ++list % kWarp);
         }
       };
-      for (int64_t block = begin; block < end; block += kWarp) {
-        const int64_t own = block + laneOf();
-        const auto address = reinterpret_cast<uint64_t>(own < end ? rows[inverse[own]] : nullptr);
-        for (int at = 0; at < kWarp && block + at < end; at += kRows) {
+      for (int block = 0; block < count; block += kWarp) {
+        const int own = block + laneOf();
+        const auto address =
+            reinterpret_cast<uint64_t>(own < count ? rows[inverse[begin + own]] : nullptr);
+        for (int at = 0; at < kWarp && block + at < count; at += kRows) {
           const Unit *row[kRows];
           Unit values[kRows];
 #pragma unroll
           for (int r = 0; r < kRows; ++r) {
             row[r] = reinterpret_cast<const Unit *>(__shfl_sync(kAllLanes, address, at + r));
-            if (row[r] && unit < units)
+            if (row[r] && hasUnit)
               values[r] = row[r][unit];
           }
 #pragma unroll
           for (int r = 0; r < kRows; ++r) {
-            close(min(block + at + r, end));
-            if (row[r] && unit < units)
+            close(min(block + at + r, count));
+            if (row[r] && hasUnit)
               sum.add(values[r]);
           }
         }
       }
-      close(end);
+      close(count);
     }
   }
 }

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     for (uint32_t at = threadIdx.x; at < TileIds::kSlots; at += kThreads)
       tileIds.items[at] = kFree;
     __syncthreads(); // ids are there, and no items
-    Placing placing;
+    Placing placing(batch, first);
     placing.findRepetitions(batch, first, tileIds);
     const auto begin = static_cast<uint32_t>(first);
     placing.take(batch, begin, tileIds.ids);

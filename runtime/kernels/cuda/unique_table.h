@@ -54,6 +54,10 @@ struct Segment {
     to = batch.offsets[segment + 1];
   }
   __device__ bool has(int64_t i) const { return from <= i && i < to; }
+  /// Of a position that may have this one.
+  __device__ Segment of(const Batch &batch, int64_t i) const {
+    return has(i) ? *this : Segment(batch, i);
+  }
 };
 
 /// A bit for each of 32 positions: whether it has the least position of its id (x), and whether it
@@ -81,8 +85,7 @@ struct Notes {
 struct Search {
   uint32_t begin, size, at;
 
-  __device__ Search(const Batch &batch, int64_t i, int64_t id) {
-    const Segment segment(batch, i);
+  __device__ Search(const Segment &segment, int64_t id) {
     begin = static_cast<uint32_t>(2 * segment.from);
     size = static_cast<uint32_t>(2 * (segment.to - segment.from));
     at = static_cast<uint32_t>((splitMix64(static_cast<uint64_t>(id)) >> 32) * size >> 32);
@@ -98,8 +101,10 @@ struct TileIds {
   int64_t ids[Marked::kItems];
   uint32_t items[kSlots];
 
-  /// The slot of an item, which ends with the first item that has its id.
-  __device__ uint32_t place(const Batch &batch, int64_t first, uint32_t item) {
+  /// The slot of an item, which ends with the first item that has its id; `segment`: that of the
+  /// tile's begin.
+  __device__ uint32_t place(const Batch &batch, int64_t first, uint32_t item,
+                            const Segment &segment) {
     const int64_t id = ids[item];
     auto at = static_cast<uint32_t>(splitMix64(static_cast<uint64_t>(id))) % kSlots;
     while (true) {
@@ -108,7 +113,7 @@ struct TileIds {
         there = atomicCAS(items + at, kFree, item);
       if (there == kFree)
         return at;
-      if (ids[there] == id && Segment(batch, first + item).has(first + there)) {
+      if (ids[there] == id && segment.of(batch, first + item).has(first + there)) {
         if (there > item)
           atomicMin(items + at, item);
         return at;
@@ -136,6 +141,10 @@ template <class T> __device__ void put(T (&to)[kEach], int round, T value) {
 /// The ids of a thread on their way to slots. Steps take all rounds at once, so that accesses of
 /// eight ids are under way together.
 struct Placing {
+  /// `first`: where the tile begins.
+  __device__ Placing(const Batch &batch, int64_t first) : segment(batch, first) {}
+
+  Segment segment;   ///< of the tile's begin, and of most tiles' positions all
   uint32_t goes = 0; ///< a bit for each round: the id is no repetition in its tile
   /// The slot of an id that goes; of others what Batch::slotOf says of them.
   uint32_t slot[kEach];
@@ -150,7 +159,7 @@ struct Placing {
       const auto item = static_cast<uint32_t>(Marked::place(round));
       put(slot, round,
           first + item < batch.count && !batch.isSkipped(tile.ids[item])
-              ? tile.place(batch, first, item)
+              ? tile.place(batch, first, item, segment)
               : kFree);
     }
     __syncthreads(); // the first item of every id is known
@@ -167,7 +176,7 @@ struct Placing {
 #pragma unroll 1
     for (uint32_t left = goes; left; left &= left - 1) {
       const int round = __ffs(static_cast<int>(left)) - 1, item = Marked::place(round);
-      put(slot, round, Search(batch, first + item, ids[item]).slot());
+      put(slot, round, Search(segment.of(batch, first + item), ids[item]).slot());
     }
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
@@ -192,7 +201,7 @@ struct Placing {
       const int round = __ffs(static_cast<int>(left)) - 1;
       const uint32_t position = first + static_cast<uint32_t>(Marked::place(round));
       const int64_t id = ids[Marked::place(round)];
-      Search search(batch, position, id);
+      Search search(segment.of(batch, position), id);
       search.at = pick(slot, round) - search.begin;
       uint32_t found;
       do {

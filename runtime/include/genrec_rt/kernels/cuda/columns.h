@@ -112,7 +112,8 @@ constexpr int kColumnThreads = 256;
 constexpr int kColumnTile = 2048;
 
 /// A block per column: where rows begin when the rest is cut off, and in tileOffsets[column + 1]
-/// its tiles. A thread has kLayOutEach rows at a time, so that most columns take a round or two.
+/// its tiles. A warp has kLayOutEach times 32 rows at a time, neighbours on neighbouring lanes, so
+/// that most columns take a round or two.
 constexpr int kLayOutThreads = 512, kLayOutEach = 8;
 __global__ void __launch_bounds__(kLayOutThreads)
     layOutColumns(const ColumnDescriptor *columns, int64_t *tileOffsets) {
@@ -122,21 +123,27 @@ __global__ void __launch_bounds__(kLayOutThreads)
   int64_t *out = column.outOffsets;
   int64_t before = 0;
   for (int64_t base = 0; base < rows; base += kLayOutThreads * kLayOutEach) {
-    const int64_t first = base + static_cast<int64_t>(threadIdx.x) * kLayOutEach;
-    int64_t begins[kLayOutEach + 1], kept = 0, total;
-#pragma unroll
-    for (int i = 0; i <= kLayOutEach; ++i)
-      begins[i] = offsets[min(first + i, rows)];
-#pragma unroll
-    for (int i = 0; i < kLayOutEach; ++i)
-      kept += min(begins[i + 1] - begins[i], most);
-    int64_t at = before + exclusiveBlockSum<kLayOutThreads>(kept, total);
+    const int64_t first = base + warpOf() * kWarp * kLayOutEach + laneOf();
+    int64_t kept[kLayOutEach], at[kLayOutEach] = {}, ofWarp = 0, total;
 #pragma unroll
     for (int i = 0; i < kLayOutEach; ++i) {
-      if (first + i < rows)
-        out[first + i] = at;
-      at += min(begins[i + 1] - begins[i], most);
+      const int64_t row = first + i * kWarp;
+      kept[i] = min(offsets[min(row + 1, rows)] - offsets[min(row, rows)], most);
     }
+#pragma unroll
+    for (int i = 0; i < kLayOutEach; ++i) {
+      if (first - laneOf() + i * kWarp >= rows)
+        break; // of the whole warp
+      const int64_t upTo = inclusiveWarpSum(kept[i]);
+      at[i] = ofWarp + upTo - kept[i];
+      ofWarp += __shfl_sync(kAllLanes, upTo, kWarp - 1);
+    }
+    const int64_t ofWarpsBefore = __shfl_sync(
+        kAllLanes, exclusiveBlockSum<kLayOutThreads>(laneOf() == 0 ? ofWarp : 0, total), 0);
+#pragma unroll
+    for (int i = 0; i < kLayOutEach; ++i)
+      if (first + i * kWarp < rows)
+        out[first + i * kWarp] = before + ofWarpsBefore + at[i];
     before += total;
   }
   if (threadIdx.x != 0)
