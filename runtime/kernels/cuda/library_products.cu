@@ -9,6 +9,7 @@
 
 #include "library_plans.h"
 #include "library_scratch.h"
+#include "row_units.h"
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/activation.h"
@@ -76,17 +77,45 @@ struct ProductScratch {
         workspace(parts.take<char>(workspaceBytes)) {}
 };
 
-/// y = A(sums) + residual of the rows that there are.
-__global__ void __launch_bounds__(kThreads)
-    finishProduct(const LinearProduct p, const float *sums, int64_t ldSums) {
-  const int64_t rows = p.rows->count;
-  for (int64_t i = threadInGrid(); i < rows * p.n; i += threadsInGrid()) {
-    const int64_t row = i / p.n, column = i % p.n;
-    float t = activate(p.activation, sums[row * ldSums + column]);
-    if (p.residual)
-      t = t + p.residual[row * p.ldResidual + column];
-    p.y[row * p.ldY + column] = t;
+/// y = A(sums) + residual of the rows that there are, kUnit columns at a time (row_units.h).
+template <int kUnit>
+__global__ void __launch_bounds__(kUnitThreads)
+    finishProduct(const LinearProduct p, const float *sums, int64_t ldSums, int shift) {
+  const int64_t rows = p.rows->count, units = p.n / kUnit;
+  const int64_t side = kUnitThreads >> shift;
+  for (int64_t unit = (blockIdx.y << shift) + (threadIdx.x & ((1u << shift) - 1)); unit < units;
+       unit += gridDim.y << shift) {
+    const int64_t column = unit * kUnit;
+    for (int64_t row = blockIdx.x * side + (threadIdx.x >> shift); row < rows;
+         row += gridDim.x * side) {
+      auto t = *reinterpret_cast<const Floats<kUnit> *>(sums + row * ldSums + column);
+      Floats<kUnit> more{};
+      if (p.residual)
+        more = *reinterpret_cast<const Floats<kUnit> *>(p.residual + row * p.ldResidual + column);
+#pragma unroll
+      for (int i = 0; i < kUnit; ++i) {
+        t.x[i] = activate(p.activation, t.x[i]);
+        if (p.residual)
+          t.x[i] = t.x[i] + more.x[i];
+      }
+      *reinterpret_cast<Floats<kUnit> *>(p.y + row * p.ldY + column) = t;
+    }
   }
+}
+
+void finish(const LinearProduct &p, cudaStream_t stream) {
+  auto isAligned = [](const float *at, int64_t ld) { return alignmentOf(at) == 16 && ld % 4 == 0; };
+  const bool hasUnits = p.n % 4 == 0 && isAligned(sumsOf(p), ldOfSums(p)) &&
+                        isAligned(p.y, p.ldY) &&
+                        (!p.residual || isAligned(p.residual, p.ldResidual));
+  auto launch = [&](auto kernel, int64_t units) {
+    const UnitShape shape(p.capacity, units, 1);
+    GENREC_CUDA_LAUNCH(stream, shape.launch, kernel, p, sumsOf(p), ldOfSums(p), shape.shift);
+  };
+  if (hasUnits)
+    launch(finishProduct<4>, p.n / 4);
+  else
+    launch(finishProduct<1>, p.n);
 }
 
 void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory,
@@ -107,8 +136,7 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
   }
   plans.multiply(shape, operands, scratch.workspace, stream);
   if (hasMore(p))
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(p.capacity * p.n, kThreads), finishProduct, p,
-                       sumsOf(p), ldOfSums(p));
+    finish(p, stream);
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,26 +8,19 @@
 
 #include "genrec_rt/kernels/cuda/part_copies.h"
 
+#include "row_units.h"
+
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/factors.h"
 
-#include <algorithm>
-#include <bit>
 #include <numeric>
 
 namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kRows = 4;
-/// Enough to fill a device several times; their threads go on with other rows.
-constexpr int64_t kMostCopyBlocks = std::min<int64_t>(kMostBlocks, 4096);
-
-/// N floats that lie together, aligned to all of them.
-template <int N> struct alignas(4 * N) Floats {
-  float x[N];
-};
+constexpr int kRows = 4;
 
 template <int N> __device__ void storeUnit(float *to, const float (&x)[N]) {
   Floats<N> all;
@@ -58,13 +51,13 @@ __device__ void loadUnit(const float *from, int floats, float (&unit)[kUnit]) {
 
 /// 2^`shift` threads share a row; blocks in y share its units, those in x the rows.
 template <class To, int kUnit, int kLoad>
-__global__ void __launch_bounds__(kThreads) copy(const PartCopy<To> c, int shift) {
+__global__ void __launch_bounds__(kUnitThreads) copy(const PartCopy<To> c, int shift) {
   const int64_t left = c.rows ? c.rows->count - c.firstRow : c.capacity;
   const int64_t rows = left < 0 ? 0 : left < c.capacity ? left : c.capacity;
   const int64_t end = c.clearsRest ? c.capacity : rows;
   const auto unitsOfPart = static_cast<unsigned>(c.toSize / kUnit);
   const unsigned units = static_cast<unsigned>(c.parts) * unitsOfPart;
-  const unsigned side = kThreads >> shift; // rows of a block's threads
+  const unsigned side = kUnitThreads >> shift; // rows of a block's threads
   const int64_t step = static_cast<int64_t>(gridDim.x) * side * kRows;
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * side * kRows + (threadIdx.x >> shift);
   for (unsigned unit = (blockIdx.y << shift) + (threadIdx.x & ((1u << shift) - 1)); unit < units;
@@ -91,17 +84,8 @@ __global__ void __launch_bounds__(kThreads) copy(const PartCopy<To> c, int shift
 }
 
 template <int kUnit, int kLoad, class To> void launch(const PartCopy<To> &c, cudaStream_t stream) {
-  const int64_t units = c.parts * (c.toSize / kUnit);
-  constexpr int64_t kMostShift = std::countr_zero(unsigned(kThreads));
-  const int64_t fit = std::bit_width(static_cast<uint64_t>(units - 1));
-  const int shift = static_cast<int>(std::min(fit, kMostShift));
-  const int64_t across = std::min(blocksFor(units, int64_t(1) << shift), kMostCopyBlocks);
-  const int64_t down = std::min(blocksFor(c.capacity, int64_t(kThreads >> shift) * kRows),
-                                blocksFor(kMostCopyBlocks, across));
-  GENREC_CUDA_LAUNCH(stream,
-                     (LaunchShape{dim3(static_cast<unsigned>(down), static_cast<unsigned>(across)),
-                                  dim3(kThreads)}),
-                     (copy<To, kUnit, kLoad>), c, shift);
+  const UnitShape shape(c.capacity, c.parts * (c.toSize / kUnit), kRows);
+  GENREC_CUDA_LAUNCH(stream, shape.launch, (copy<To, kUnit, kLoad>), c, shape.shift);
 }
 
 /// Floats, up to 4, that can be loaded at once wherever a unit begins: where parts begin, and
