@@ -181,16 +181,41 @@ TEST(LibraryProducts, ContractionsOfFewRows) {
     expectContraction(5, 32, 40, bf16, random);
 }
 
+/// A result of many tiles has longer chunks.
+TEST(LibraryProducts, ChunksFollowFromTheSizes) {
+  auto rows = [](int64_t k, int64_t n, bool bf16) {
+    return chunkRows(RowContraction{.k = k, .n = n, .bf16 = bf16});
+  };
+  EXPECT_EQ(rows(32, 40, true), 1024);
+  EXPECT_EQ(rows(1024, 1024, true), 8192);
+  EXPECT_EQ(rows(1024, 4096, true), 16384);
+  EXPECT_EQ(rows(32, 40, false), 256);
+  EXPECT_EQ(rows(448, 200, false), 512);
+  EXPECT_EQ(rows(1024, 4096, false), 4096);
+  EXPECT_EQ(rows(65536, 65536, true), 1024); // 256 MiB of copies
+}
+
+/// Of which the host has room for one at a time.
+TEST(LibraryProducts, LargeChunksAreAddedOnto) {
+  std::mt19937_64 random(6);
+  for (int64_t rows : {5, 1100})
+    expectContraction(rows, 32, 520, true, random);
+  expectContraction(600, 32, 1100, false, random);
+}
+
 /// More chunks than copies and sums of them may take memory at once.
 TEST(LibraryProducts, LongContractionsRunInGroups) {
-  constexpr int64_t kRows = 3, kCapacity = 5 * kContractionRows, kSize = 2048;
+  RowContraction contraction{.capacity = int64_t(1) << 20, .k = 512, .n = 512};
+  EXPECT_LT(fastestScratchBytes(contraction), int64_t(300) << 20);
+  contraction.k = 1024, contraction.n = 4096;
+  EXPECT_LT(fastestScratchBytes(contraction), int64_t(300) << 20);
+  contraction.bf16 = true;
+  EXPECT_LT(fastestScratchBytes(contraction), int64_t(300) << 20);
+  constexpr int64_t kRows = 3;
   std::mt19937_64 random(5);
-  RowContraction contraction;
-  contraction.capacity = kCapacity, contraction.k = 1024, contraction.n = kSize;
-  ASSERT_LT(fastestScratchBytes(contraction), int64_t(90) << 20);
   const std::vector<float> x = randomFloats(kRows * 33, random),
                            y = randomFloats(kRows * 32, random);
-  EXPECT_EQ(contract(kRows, 200 * kContractionRows, 32, 32, true, x, y),
+  EXPECT_EQ(contract(kRows, 40 * 1024, 32, 32, true, x, y),
             contract(kRows, kRows, 32, 32, true, x, y));
 }
 

@@ -9,19 +9,31 @@
 
 #include "library_plans.h"
 #include "library_scratch.h"
+#include "row_units.h"
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/activation.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/part_copies.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace genrec::rt::cuda {
 
 namespace {
 
 constexpr int kThreads = 256;
-/// Of a group of a contraction's chunks: copies and sums.
-constexpr int64_t kMostGroupBytes = int64_t(64) << 20;
+/// Of the copies of a contraction's chunk, and of the chunks that run at once: copies and sums. On
+/// the host little, so that tests see groups of chunks, and chunks that are added one by one.
+constexpr int64_t kMostCopyBytes = int64_t(256) << 20;
+#if defined(GENREC_SIMT)
+constexpr int64_t kMostGroupBytes = int64_t(2) << 20;
+#else
+constexpr int64_t kMostGroupBytes = kMostCopyBytes;
+#endif
+/// What the last of several chunks is rounded up to, so that few lengths are planned.
+constexpr int64_t kChunkStep = 256;
 
 //===----------------------------------------------------------------------===//
 // Rows times a weight
@@ -65,17 +77,45 @@ struct ProductScratch {
         workspace(parts.take<char>(workspaceBytes)) {}
 };
 
-/// y = A(sums) + residual of the rows that there are.
-__global__ void __launch_bounds__(kThreads)
-    finishProduct(const LinearProduct p, const float *sums, int64_t ldSums) {
-  const int64_t rows = p.rows->count;
-  for (int64_t i = threadInGrid(); i < rows * p.n; i += threadsInGrid()) {
-    const int64_t row = i / p.n, column = i % p.n;
-    float t = activate(p.activation, sums[row * ldSums + column]);
-    if (p.residual)
-      t = t + p.residual[row * p.ldResidual + column];
-    p.y[row * p.ldY + column] = t;
+/// y = A(sums) + residual of the rows that there are, kUnit columns at a time (row_units.h).
+template <int kUnit>
+__global__ void __launch_bounds__(kUnitThreads)
+    finishProduct(const LinearProduct p, const float *sums, int64_t ldSums, int shift) {
+  const int64_t rows = p.rows->count, units = p.n / kUnit;
+  const int64_t side = kUnitThreads >> shift;
+  for (int64_t unit = (blockIdx.y << shift) + (threadIdx.x & ((1u << shift) - 1)); unit < units;
+       unit += gridDim.y << shift) {
+    const int64_t column = unit * kUnit;
+    for (int64_t row = blockIdx.x * side + (threadIdx.x >> shift); row < rows;
+         row += gridDim.x * side) {
+      auto t = *reinterpret_cast<const Floats<kUnit> *>(sums + row * ldSums + column);
+      Floats<kUnit> more{};
+      if (p.residual)
+        more = *reinterpret_cast<const Floats<kUnit> *>(p.residual + row * p.ldResidual + column);
+#pragma unroll
+      for (int i = 0; i < kUnit; ++i) {
+        t.x[i] = activate(p.activation, t.x[i]);
+        if (p.residual)
+          t.x[i] = t.x[i] + more.x[i];
+      }
+      *reinterpret_cast<Floats<kUnit> *>(p.y + row * p.ldY + column) = t;
+    }
   }
+}
+
+void finish(const LinearProduct &p, cudaStream_t stream) {
+  auto isAligned = [](const float *at, int64_t ld) { return alignmentOf(at) == 16 && ld % 4 == 0; };
+  const bool hasUnits = p.n % 4 == 0 && isAligned(sumsOf(p), ldOfSums(p)) &&
+                        isAligned(p.y, p.ldY) &&
+                        (!p.residual || isAligned(p.residual, p.ldResidual));
+  auto launch = [&](auto kernel, int64_t units) {
+    const UnitShape shape(p.capacity, units, 1);
+    GENREC_CUDA_LAUNCH(stream, shape.launch, kernel, p, sumsOf(p), ldOfSums(p), shape.shift);
+  };
+  if (hasUnits)
+    launch(finishProduct<4>, p.n / 4);
+  else
+    launch(finishProduct<1>, p.n);
 }
 
 void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory,
@@ -96,8 +136,7 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
   }
   plans.multiply(shape, operands, scratch.workspace, stream);
   if (hasMore(p))
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(p.capacity * p.n, kThreads), finishProduct, p,
-                       sumsOf(p), ldOfSums(p));
+    finish(p, stream);
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,67 +146,120 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
 /// Leading dimensions of copies: whole steps of 16 bytes.
 int64_t ldOfCopy(const RowContraction &c, int64_t size) { return roundedTo(size, c.bf16 ? 8 : 4); }
 int64_t bytesOfFactor(const RowContraction &c) { return c.bf16 ? 2 : 4; }
-int64_t chunksOf(const RowContraction &c) { return blocksFor(c.capacity, kContractionRows); }
 
-int64_t chunksAtOnce(const RowContraction &c) {
-  const int64_t factors = ldOfCopy(c, c.k) + ldOfCopy(c, c.n);
-  const int64_t each = kContractionRows * factors * bytesOfFactor(c) + c.k * c.n * 4;
-  return std::clamp<int64_t>(kMostGroupBytes / each, 1, chunksOf(c));
+int64_t bytesOfCopies(const RowContraction &c, int64_t rows) {
+  return rows * (ldOfCopy(c, c.k) + ldOfCopy(c, c.n)) * bytesOfFactor(c);
+}
+int64_t bytesOfChunk(const RowContraction &c) {
+  return bytesOfCopies(c, chunkRows(c)) + c.k * c.n * 4;
 }
 
-LibraryShape shapeOf(const RowContraction &c, int64_t chunks) {
+/// Whether chunks run one by one, each added onto `out` by the library: those so large that no two
+/// of them run at once.
+bool addsOnto(const RowContraction &c) { return 2 * bytesOfChunk(c) > kMostGroupBytes; }
+
+/// How the rows that there is room for are cut: whole chunks, of which `each` run at once, and the
+/// rows of a last one that is shorter. It has the bits of a whole one, whose other rows are zeros.
+struct Chunks {
+  int64_t whole, last, each;
+
+  explicit Chunks(const RowContraction &c) {
+    const int64_t chunk = chunkRows(c);
+    const int64_t rows = roundedTo(c.capacity, kChunkStep);
+    whole = rows / chunk, last = rows % chunk;
+    each = std::clamp<int64_t>(kMostGroupBytes / bytesOfChunk(c), 1, std::max<int64_t>(whole, 1));
+  }
+};
+
+LibraryShape shapeOf(const RowContraction &c, int64_t rows, int64_t chunks) {
   LibraryShape s;
   s.device = currentDevice();
   s.isBf16 = c.bf16;
   s.transposesB = true;
-  s.m = c.n, s.n = c.k, s.k = kContractionRows;
+  s.m = c.n, s.n = c.k, s.k = rows;
   s.ldA = ldOfCopy(c, c.n), s.ldB = ldOfCopy(c, c.k), s.ldD = c.n;
   s.batches = chunks;
-  s.strideA = kContractionRows * s.ldA;
-  s.strideB = kContractionRows * s.ldB;
+  s.strideA = rows * s.ldA;
+  s.strideB = rows * s.ldB;
   s.strideD = c.k * c.n;
+  if (addsOnto(c)) {
+    s.addsC = true;
+    s.ldC = s.ldD;
+    s.alignC = s.alignD = alignmentOf(c.out);
+  }
   return s;
+}
+
+/// Calls `visit(first, rows, chunks)` for the chunks that run at once, in their order: `chunks` of
+/// `rows` rows each, from row `first` on.
+template <class Visit> void forGroups(const RowContraction &c, const Visit &visit) {
+  const Chunks cut(c);
+  const int64_t chunk = chunkRows(c);
+  for (int64_t first = 0; first < cut.whole; first += cut.each)
+    visit(first * chunk, chunk, std::min(cut.each, cut.whole - first));
+  if (cut.last > 0)
+    visit(cut.whole * chunk, cut.last, int64_t(1));
+}
+
+/// What the algorithm is chosen for: a few chunks, whatever the capacity.
+LibraryShape planned(const RowContraction &c) {
+  const int64_t chunk = chunkRows(c);
+  return shapeOf(c, chunk, addsOnto(c) ? 1 : std::max<int64_t>(kPlannedRows / chunk, 4));
+}
+
+int64_t workspaceBytes(LibraryPlans &plans, const RowContraction &c) {
+  int64_t bytes = 0;
+  forGroups(c, [&](int64_t, int64_t rows, int64_t chunks) {
+    bytes = std::max(bytes, plans.workspaceBytes(shapeOf(c, rows, chunks)));
+  });
+  return bytes;
 }
 
 struct ContractionScratch {
   Parts parts;
   char *x, *y;
-  float *sums;
+  float *sums; ///< where chunks are not added onto `out`
   void *workspace;
 
-  ContractionScratch(const RowContraction &c, int64_t workspaceBytes, void *memory)
-      : parts(memory), x(takeCopy(c, c.k)), y(takeCopy(c, c.n)),
-        sums(parts.take<float>(chunksAtOnce(c) * c.k * c.n)),
-        workspace(parts.take<char>(workspaceBytes)) {}
+  ContractionScratch(LibraryPlans &plans, const RowContraction &c, void *memory)
+      : ContractionScratch(c, Chunks(c), workspaceBytes(plans, c), memory) {}
 
 private:
-  char *takeCopy(const RowContraction &c, int64_t size) {
-    return parts.take<char>(chunksAtOnce(c) * kContractionRows * ldOfCopy(c, size) *
-                            bytesOfFactor(c));
+  ContractionScratch(const RowContraction &c, const Chunks &cut, int64_t workspaceBytes,
+                     void *memory)
+      : parts(memory) {
+    const int64_t rows = cut.whole > 0 ? cut.each * chunkRows(c) : cut.last;
+    x = parts.take<char>(rows * ldOfCopy(c, c.k) * bytesOfFactor(c));
+    y = parts.take<char>(rows * ldOfCopy(c, c.n) * bytesOfFactor(c));
+    sums = parts.take<float>(addsOnto(c) ? 0 : cut.each * c.k * c.n);
+    workspace = parts.take<char>(workspaceBytes);
   }
 };
 
-/// out (+)= the sums of `chunks` chunks from `first` on, as far as there are rows, in their order.
+/// out (+)= the sums of `chunks` chunks from row `first` on, as far as there are rows, in their
+/// order.
 __global__ void __launch_bounds__(kThreads)
-    addChunks(const RowContraction c, const float *sums, int64_t first, int64_t chunks) {
-  const int64_t size = c.k * c.n, rows = c.rows->count - first * kContractionRows;
-  const int64_t there = min(chunks, (rows + kContractionRows - 1) / kContractionRows);
+    addChunks(const RowContraction c, const float *sums, int64_t first, int64_t chunk,
+              int64_t chunks) {
+  const int64_t size = c.k * c.n, rows = c.rows->count - first;
+  const int64_t there = min(chunks, (rows + chunk - 1) / chunk);
   for (int64_t i = threadInGrid(); i < size; i += threadsInGrid()) {
     float sum = first == 0 ? 0.0f : c.out[i];
-    for (int64_t chunk = 0; chunk < there; ++chunk)
-      sum += sums[chunk * size + i];
+#pragma unroll 8
+    for (int64_t number = 0; number < there; ++number)
+      sum += sums[number * size + i];
     c.out[i] = sum;
   }
 }
 
-/// The rows of some chunks as the library reads them.
-void copyRows(const RowContraction &c, int64_t first, int64_t chunks, const float *from, int64_t ld,
+/// Rows as the library reads them, from row `first` on.
+void copyRows(const RowContraction &c, int64_t first, int64_t rows, const float *from, int64_t ld,
               int64_t size, void *to, cudaStream_t stream) {
-  const int64_t ldTo = ldOfCopy(c, size), rows = chunks * kContractionRows;
+  const int64_t ldTo = ldOfCopy(c, size);
   auto copy = [&]<class T>(T *typed) {
-    copyParts(PartCopy<T>{c.rows, rows, 1, from, ld, size, typed, ldTo, ldTo, /*clearsRest=*/true,
-                          first * kContractionRows},
-              stream);
+    copyParts(
+        PartCopy<T>{c.rows, rows, 1, from, ld, size, typed, ldTo, ldTo, /*clearsRest=*/true, first},
+        stream);
   };
   if (c.bf16)
     copy(static_cast<Bf16 *>(to));
@@ -177,16 +269,21 @@ void copyRows(const RowContraction &c, int64_t first, int64_t chunks, const floa
 
 void contractByLibrary(LibraryPlans &plans, const RowContraction &c, void *memory,
                        cudaStream_t stream) {
-  const int64_t each = chunksAtOnce(c), all = chunksOf(c);
-  const ContractionScratch scratch(c, plans.workspaceBytes(shapeOf(c, each)), memory);
-  for (int64_t first = 0; first < all; first += each) {
-    copyRows(c, first, each, c.x, c.ldX, c.k, scratch.x, stream);
-    copyRows(c, first, each, c.y, c.ldY, c.n, scratch.y, stream);
-    plans.multiply(shapeOf(c, each), {scratch.y, scratch.x, scratch.sums, nullptr},
+  const ContractionScratch scratch(plans, c, memory);
+  const bool adds = addsOnto(c);
+  if (adds)
+    GENREC_CUDA_CHECK(
+        cudaMemsetAsync(c.out, 0, static_cast<size_t>(c.k * c.n) * sizeof(float), stream));
+  forGroups(c, [&](int64_t first, int64_t rows, int64_t chunks) {
+    copyRows(c, first, rows * chunks, c.x, c.ldX, c.k, scratch.x, stream);
+    copyRows(c, first, rows * chunks, c.y, c.ldY, c.n, scratch.y, stream);
+    plans.multiply(shapeOf(c, rows, chunks),
+                   {scratch.y, scratch.x, adds ? c.out : scratch.sums, nullptr, c.out},
                    scratch.workspace, stream);
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(c.k * c.n, kThreads), addChunks, c, scratch.sums,
-                       first, each);
-  }
+    if (!adds)
+      GENREC_CUDA_LAUNCH(stream, shapeOfThreads(c.k * c.n, kThreads), addChunks, c, scratch.sums,
+                         first, rows, chunks);
+  });
 }
 
 bool isLarge(int64_t capacity, int64_t k, int64_t n) {
@@ -195,6 +292,18 @@ bool isLarge(int64_t capacity, int64_t k, int64_t n) {
 
 } // namespace
 
+int64_t chunkRows(const RowContraction &c) {
+  constexpr int64_t kTile = 128;
+  const int64_t tiles = blocksFor(c.k, kTile) * blocksFor(c.n, kTile);
+  const auto even = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tiles)));
+  const int64_t least = c.bf16 ? 1024 : kChunkStep;
+  int64_t rows = c.bf16 ? std::clamp<int64_t>(even * 128, least, 16384)
+                        : std::clamp<int64_t>(even * 64, least, 4096);
+  while (rows > least && bytesOfCopies(c, rows) > kMostCopyBytes)
+    rows /= 2;
+  return rows;
+}
+
 bool libraryTakes(const LinearProduct &p) {
   LibraryPlans *plans = isLarge(p.capacity, p.k, p.n) ? LibraryPlans::get() : nullptr;
   return plans && plans->has(shapeOf(p, p.capacity), shapeOf(p, kPlannedRows));
@@ -202,8 +311,12 @@ bool libraryTakes(const LinearProduct &p) {
 
 bool libraryTakes(const RowContraction &c) {
   LibraryPlans *plans = isLarge(c.capacity, c.k, c.n) ? LibraryPlans::get() : nullptr;
-  return plans &&
-         plans->has(shapeOf(c, chunksAtOnce(c)), shapeOf(c, kPlannedRows / kContractionRows));
+  bool takes = plans != nullptr;
+  if (plans)
+    forGroups(c, [&](int64_t, int64_t rows, int64_t chunks) {
+      takes = takes && plans->has(shapeOf(c, rows, chunks), planned(c));
+    });
+  return takes;
 }
 
 int64_t fastestScratchBytes(const LinearProduct &p) {
@@ -216,8 +329,7 @@ int64_t fastestScratchBytes(const LinearProduct &p) {
 int64_t fastestScratchBytes(const RowContraction &c) {
   if (!libraryTakes(c))
     return contractionScratchBytes(c.capacity, c.k, c.n);
-  const int64_t workspace = LibraryPlans::get()->workspaceBytes(shapeOf(c, chunksAtOnce(c)));
-  return ContractionScratch(c, workspace, nullptr).parts.bytes;
+  return ContractionScratch(*LibraryPlans::get(), c, nullptr).parts.bytes;
 }
 
 void multiplyFastest(const LinearProduct &product, void *scratch, cudaStream_t stream) {

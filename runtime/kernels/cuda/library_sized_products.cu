@@ -21,6 +21,8 @@ constexpr int kThreads = 256;
 /// the result small; and the most memory of such sums.
 constexpr int64_t kSteps = 4096;
 constexpr int64_t kMostSumBytes = int64_t(64) << 20;
+/// How many sums at once the algorithm is chosen for.
+constexpr int64_t kPlannedPieces = 4;
 
 //===----------------------------------------------------------------------===//
 // What the library is asked for
@@ -85,7 +87,7 @@ template <class Visit> void forShapes(const SizedProduct &p, const Visit &visit)
 LibraryShape planned(const SizedProduct &p) {
   const int64_t rows = isKnown(p.m) ? p.m.most : kPlannedRows;
   if (isCut(p))
-    return shapeOf(p, rows, kSteps, kPlannedRows / kContractionRows);
+    return shapeOf(p, rows, kSteps, kPlannedPieces);
   return shapeOf(p, rows, isKnown(p.k) ? p.k.most : kPlannedRows, 1);
 }
 

@@ -96,19 +96,31 @@ __global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction 
     return;
   const int64_t firstK = static_cast<int64_t>(blockIdx.x) * kTile;
   const int64_t firstN = static_cast<int64_t>(blockIdx.y) * kTile;
+  // A thread's elements of a slice, which are under way while the slice before is multiplied.
+  constexpr int kLoads = kTile * kDepth / kThreads;
+  float nextX[kLoads], nextY[kLoads];
+  auto load = [&](int64_t base) {
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      const int i = threadIdx.x + j * kThreads, column = i % kTile;
+      const int64_t row = base + i / kTile;
+      const bool isRow = row < end;
+      nextX[j] = isRow && firstK + column < c.k ? c.x[row * c.ldX + firstK + column] : 0.0f;
+      nextY[j] = isRow && firstN + column < c.n ? c.y[row * c.ldY + firstN + column] : 0.0f;
+    }
+  };
   float sums[kEach][kEach] = {};
+  load(begin);
   for (int64_t base = begin; base < end; base += kDepth) {
-    const int depth = static_cast<int>(min(end - base, static_cast<int64_t>(kDepth)));
-    for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
-      const int r = i / kTile, column = i % kTile;
-      const bool isRow = r < depth;
-      const int64_t atX = (base + r) * c.ldX + firstK + column,
-                    atY = (base + r) * c.ldY + firstN + column;
-      left[r][column] = isRow && firstK + column < c.k ? factor(c.bf16, c.x[atX]) : 0.0f;
-      right[r][column] = isRow && firstN + column < c.n ? factor(c.bf16, c.y[atY]) : 0.0f;
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      const int i = threadIdx.x + j * kThreads;
+      left[i / kTile][i % kTile] = factor(c.bf16, nextX[j]);
+      right[i / kTile][i % kTile] = factor(c.bf16, nextY[j]);
     }
     __syncthreads();
-    addSlices(left, right, depth, sums);
+    load(base + kDepth);
+    addSlices(left, right, static_cast<int>(min(end - base, static_cast<int64_t>(kDepth))), sums);
     __syncthreads();
   }
   float *part = parts + blockIdx.z * c.k * c.n;
@@ -135,11 +147,11 @@ unsigned tiles(int64_t size) { return static_cast<unsigned>(blocksFor(size, kTil
 
 void multiply(const LinearProduct &product, cudaStream_t stream) {
   if (product.capacity > 0)
-    GENREC_CUDA_LAUNCH(
-        stream,
-        (LaunchShape{dim3(std::min<unsigned>(tiles(product.capacity), kMostBlocks), tiles(product.n)),
-                     dim3(kThreads)}),
-        multiplyTiles, product);
+    GENREC_CUDA_LAUNCH(stream,
+                       (LaunchShape{dim3(std::min<unsigned>(tiles(product.capacity), kMostBlocks),
+                                         tiles(product.n)),
+                                    dim3(kThreads)}),
+                       multiplyTiles, product);
 }
 
 int64_t contractionScratchBytes(int64_t capacity, int64_t k, int64_t n) {

@@ -12,11 +12,17 @@
 
 namespace genrec::rt::cuda {
 
-/// `x` as a factor: rounded to bfloat16.
-__host__ __device__ inline Bf16 bf16Factor(float x) {
+/// `x`, or a zero of its sign where it is below the smallest normal number.
+__host__ __device__ inline float normalOrZero(float x) {
   constexpr float kLeastNormal = 0x1p-126f;
-  const float kept = x < kLeastNormal && x > -kLeastNormal ? __builtin_copysignf(0.0f, x) : x;
-  return fromFloat<Bf16>(kept);
+  return x < kLeastNormal && x > -kLeastNormal ? __builtin_copysignf(0.0f, x) : x;
+}
+
+/// `x` as a factor: rounded to bfloat16.
+__host__ __device__ inline Bf16 bf16Factor(float x) { return fromFloat<Bf16>(normalOrZero(x)); }
+/// Two of them, `low` in the low half.
+__host__ __device__ inline uint32_t packFactors(float low, float high) {
+  return packBf16(normalOrZero(low), normalOrZero(high));
 }
 
 /// `x`, rounded to bfloat16 where `rounds`.

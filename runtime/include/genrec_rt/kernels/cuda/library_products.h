@@ -9,8 +9,8 @@
 //
 // The number of rows lies in device memory, so a product runs over the capacity's rows: behind the
 // last row y is written from whatever x holds there, which nobody reads. A contraction over rows
-// reads copies whose rows behind the last one are zeros, in chunks of kContractionRows (a batch of
-// products) whose sums are added in order.
+// reads copies whose rows behind the last one are zeros, in chunks of chunkRows (batches of
+// products, or one by one where they are large) whose sums are added in order.
 //
 // The same bits in every run: without split-K (no reduction scheme is allowed), and with one
 // algorithm per shape at any number of rows, which is chosen once for kPlannedRows: an element
@@ -33,12 +33,18 @@ namespace genrec::rt::cuda {
 
 /// Below that our tiles run: not measured on a device yet.
 constexpr int64_t kLeastLibrarySize = 32;
-constexpr int64_t kContractionRows = 1024, kPlannedRows = 4096;
+constexpr int64_t kPlannedRows = 4096;
 
 /// Whether cuBLASLt runs the product. Makes its plan (descriptors and algorithm), once per shape.
 bool libraryTakes(const LinearProduct &product);
 bool libraryTakes(const RowContraction &contraction);
 bool libraryTakes(const SizedProduct &product);
+
+/// Rows that the library adds up in one sum. It follows from the sizes alone, so that neither the
+/// capacity nor the batch changes how sums are cut: a large result has enough tiles for a device,
+/// and long chunks write it less often; a small one needs many chunks at once. fp32 has shorter
+/// ones, as a product's time is that of its steps one after another where tiles are few.
+int64_t chunkRows(const RowContraction &contraction);
 
 /// Bytes of scratch, aligned to 256, of the functions below, which use cuBLASLt or tiles.
 int64_t fastestScratchBytes(const LinearProduct &product);
