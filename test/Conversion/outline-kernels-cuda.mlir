@@ -26,10 +26,19 @@ genrec.model @norm {
   }
 }
 
-// Each chunk of rows has sums of its own, which are kept while its rows are added up.
+// Each chunk of rows has sums of its own. Where what a block's rows add fits into shared memory (24 KiB), they are
+// worked on at the same time, and then added in the order of rows; else one after the other, and the sums are kept.
 // CHECK: emitc.func @row_norm
-// W50-SAME: "__launch_bounds__(128)"
+// W50-SAME: "__launch_bounds__(256, 3)"
+// W64-SAME: "__launch_bounds__(128)"
+// W421-SAME: "__launch_bounds__(256, 3)"
+// W1024-SAME: "__launch_bounds__(128)"
 // W2048-SAME: "__launch_bounds__(256)"
+// W50: call_opaque "kernels::chunkOfTeam"{{.*}}template_args = [8]
+// W64: call_opaque "kernels::chunkOfTeam"{{.*}}template_args = [4]
+// W421: call_opaque "kernels::chunkOfTeam"{{.*}}template_args = [32]
+// W1024: call_opaque "kernels::firstRow"
+// W2048: call_opaque "kernels::firstRow"
 // CHECK: call_opaque "kernels::chunkBegin"
 // CHECK: call_opaque "kernels::chunkEnd"
 // CHECK: if
@@ -39,9 +48,14 @@ genrec.model @norm {
 // W1024: -> !emitc.array<32xf32>
 // W2048: -> !emitc.array<8xf32>
 // CHECK-NOT: kernels::clearSums
+// W50: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 8, 208, 0]}
+// W64: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 4, 256, 0]}
+// W421: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 32, 1696, 0]}
 // W1024: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 32, 4096, 0]}
 // W2048: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 256, 8192, 0]}
+// W50: call_opaque "kernels::teamRows"
 // CHECK: for
+// W50: if
 // W50: call_opaque "kernels::loadPack"{{.*}}template_args = [2]
 // W64: call_opaque "kernels::loadPack"{{.*}}template_args = [4]
 // W421-NOT: kernels::loadPack
@@ -54,9 +68,14 @@ genrec.model @norm {
 // CHECK: call_opaque "kernels::isFirstLane"
 // The sums of the chunk, behind its rows.
 // CHECK: load
-// W50: RowMapping row_norm_mapping{8, 0};
-// W64: RowMapping row_norm_mapping{4, 0};
-// W421: RowMapping row_norm_mapping{32, 0};
+// W50: call_opaque "kernels::meetTeam"
+// W50: call_opaque "kernels::addRows"{{.*}}template_args = [50, 8, 208]
+// W50: call_opaque "kernels::meetTeam"
+// W64: call_opaque "kernels::addRows"{{.*}}template_args = [64, 4, 256]
+// W421: call_opaque "kernels::addRows"{{.*}}template_args = [421, 32, 1696]
+// W50: RowMapping row_norm_mapping{8, 208, true};
+// W64: RowMapping row_norm_mapping{4, 256, true};
+// W421: RowMapping row_norm_mapping{32, 1696, true};
 // W1024: RowMapping row_norm_mapping{32, 4096};
 // W2048: RowMapping row_norm_mapping{256, 8192};
 

@@ -28,6 +28,15 @@ public:
   void clearSums(const EmitCBuilder &b, Value sums, Value floats) override {
     b.callVoid("kernels::clearSums", {sums, floats}, {getLanes(b)});
   }
+  bool spreadsRows() const override { return mapping.isSpread; }
+  Value createAddends(const EmitCBuilder &b, int64_t size) override {
+    return createArray(b, b.f32(), size, /*isShared=*/true);
+  }
+  void leaveRow(const EmitCBuilder &b) override;
+  void addRows(const EmitCBuilder &b, Value sums, Value addends, int64_t size) override;
+  void leaveRows(const EmitCBuilder &b) override {
+    b.callVoid("kernels::meetTeam", {}, {getLanes(b)});
+  }
   std::optional<RowTerms> getTerms(unsigned result) const override {
     return getRowTerms(kernel, result);
   }
@@ -69,9 +78,11 @@ private:
   const RowMapping mapping;
   const bool meets;
   int64_t sharedBytes = 0;                       ///< of a row
-  SmallVector<emitc::CallOpaqueOp> sharedArrays; ///< which take the number of bytes
+  SmallVector<emitc::CallOpaqueOp> sharedArrays; ///< which take that as their third argument
   Value reductionMemory;
   Value chunkBegin, chunkEnd;          ///< rows, of a kernel that adds up sums
+  Value firstRow;                      ///< of those at a time, where rows are spread
+  Operation *spreadRow = nullptr;      ///< the condition that there is such a row
   SmallVector<std::string> termShapes; ///< initialisers of SumShape, of results with terms
 };
 } // namespace
@@ -90,7 +101,10 @@ KernelFunction CudaTarget::createFunction(const EmitCBuilder &b, StringRef name,
       types.push_back(b.pointer(argument.pointee));
   auto function =
       emitc::FuncOp::create(b.builder, b.loc, name, b.builder.getFunctionType(types, {}));
-  std::string bounds = "__launch_bounds__(" + std::to_string(mapping.getBlockThreads()) + ")";
+  // Of the larger blocks three shall fit into a multiprocessor: 80 registers.
+  const int64_t threads = mapping.getBlockThreads();
+  std::string bounds = "__launch_bounds__(" + std::to_string(threads) +
+                       (mapping.isSpread && threads == 256 ? ", 3)" : ")");
   function.setSpecifiersAttr(
       isColumn ? b.builder.getStrArrayAttr({"static", "__device__"})
                : b.builder.getStrArrayAttr({"extern \"C\"", "__global__", bounds}));
@@ -139,7 +153,8 @@ void CudaTarget::createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArg
 
 Value CudaTarget::enterChunk(const EmitCBuilder &b, KernelFunction &, Value count, Value floats) {
   EmitCBuilder::kept(count);
-  Value chunk = b.named("chunk").call("kernels::firstRow", b.i64(), {}, {getLanes(b)});
+  StringRef first = mapping.isSpread ? "kernels::chunkOfTeam" : "kernels::firstRow";
+  Value chunk = b.named("chunk").call(first, b.i64(), {}, {getLanes(b)});
   EmitCBuilder::kept(chunk);
   SmallVector<Value> operands{chunk, count, floats};
   chunkBegin = b.named("begin").call("kernels::chunkBegin", b.i64(), operands);
@@ -185,15 +200,36 @@ Value CudaTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value
   } else if (chunkBegin) {
     first = chunkBegin;
     end = chunkEnd;
-    step = b.integer(1);
+    step =
+        mapping.isSpread ? b.call("kernels::teamRows", b.i64(), {}, {getLanes(b)}) : b.integer(1);
   } else {
     EmitCBuilder::kept(count);
     first = b.call("kernels::firstRow", b.i64(), {}, {getLanes(b)});
     step = b.call("kernels::rowStep", b.i64(), {}, {getLanes(b)});
   }
-  emitc::ForOp loop = b.enterFor(first, end, step, name);
+  if (!mapping.isSpread) {
+    emitc::ForOp loop = b.enterFor(first, end, step, name);
+    kernel.rows = loop;
+    return loop.getInductionVar();
+  }
+  emitc::ForOp loop = b.enterFor(first, end, step, "first");
   kernel.rows = loop;
-  return loop.getInductionVar();
+  firstRow = loop.getInductionVar();
+  Value own = b.call("kernels::rowOfTeam", b.i64(), {}, {getLanes(b)});
+  Value row = EmitCBuilder::kept(b.named(name).add(firstRow, own));
+  spreadRow = b.enterIf(b.compare(emitc::CmpPredicate::lt, row, end));
+  return row;
+}
+
+void CudaTarget::leaveRow(const EmitCBuilder &b) {
+  b.leave(spreadRow);
+  b.callVoid("kernels::meetTeam", {}, {getLanes(b)});
+}
+
+void CudaTarget::addRows(const EmitCBuilder &b, Value sums, Value addends, int64_t size) {
+  b.callVoid("kernels::addRows", {sums, addends, firstRow, chunkBegin, chunkEnd},
+             {b.templateInteger(size), getLanes(b), b.templateInteger(0)});
+  sharedArrays.push_back(cast<emitc::CallOpaqueOp>(*std::prev(b.builder.getInsertionPoint())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -372,7 +408,8 @@ void CudaTarget::describe(const EmitCBuilder &b, StringRef name) {
   if (isColumn)
     return;
   std::string text = "inline constexpr kernels::RowMapping " + name.str() + "_mapping{" +
-                     std::to_string(mapping.lanes) + ", " + std::to_string(sharedBytes) + "};";
+                     std::to_string(mapping.lanes) + ", " + std::to_string(sharedBytes) +
+                     (mapping.isSpread ? ", true};" : "};");
   emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text), ValueRange());
   describeSums(b, name);
 }

@@ -422,7 +422,11 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   createPooled();
   if (schedule.hasColumns() && failed(outlineColumns(schedule)))
     return failure();
+  if (!target.spreadsRows())
+    clearKeptSums();
   enterNest();
+  if (target.spreadsRows())
+    clearKeptSums();
   bindInputs(schedule, /*ofColumns=*/false);
   Writer writer(*this);
   for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
@@ -434,10 +438,13 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   if (failed(emitter.emit()))
     return failure();
   leaveNest();
+  if (target.spreadsRows())
+    addKeptSums();
   if (isAllColumns)
     hintRowVectors();
   b.leave(function.rows);
-  writeKeptSums();
+  if (!target.spreadsRows())
+    writeKeptSums();
   if (failed(target.finish(b, function)))
     return failure();
   loopCount = emitter.loopCount;

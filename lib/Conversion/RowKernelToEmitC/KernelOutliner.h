@@ -80,7 +80,12 @@ private:
   int64_t getAccumulatorStride(unsigned result);
   /// Creates an array for the sums of `result`, which go to `to`.
   mlir::Value keepSums(unsigned result, mlir::Value to);
+  /// Zeros for the sums that are kept, before the rows or, where these are spread, each of them.
+  void clearKeptSums();
+  /// Writes the sums of the chunk, behind its rows, or what a row adds, behind that.
   void writeKeptSums();
+  /// Of rows that are spread: adds to the sums of the chunk what rows have kept.
+  void addKeptSums();
   /// Whether each result is one element that is computed from the same row's inputs, so that the
   /// loop over rows can be vectorised.
   bool isElementwise();
@@ -130,7 +135,7 @@ private:
   EmitCBuilder b;
   llvm::SmallVector<DomainOp> path; ///< from the kernel's domain to its root
   llvm::SmallVector<Pooled> pooled;
-  llvm::SmallVector<NestLoop> nest; ///< outermost first
+  llvm::SmallVector<NestLoop> nest;     ///< outermost first
   llvm::DenseMap<size_t, ListCut> cuts; ///< by loop
   bool isSplit = false;
   /// Of a split kernel: domains from its lists down to its rows, words of a part, the current unit
@@ -147,6 +152,7 @@ private:
   struct KeptSum {
     unsigned result;
     mlir::Value array, to;
+    mlir::Value addends; ///< of the row, where rows are spread
   };
   llvm::SmallVector<KeptSum> keptSums;
   llvm::DenseMap<mlir::Operation *, mlir::Value> parents, offsets;

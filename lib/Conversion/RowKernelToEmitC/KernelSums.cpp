@@ -90,30 +90,48 @@ Value KernelOutliner::keepSums(unsigned result, Value to) {
   auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
   int64_t size = std::max<int64_t>(type.getNumElements(), 1);
   Value array = target.createArray(b.named("kept"), b.f32(), size, /*isShared=*/false);
-  Value zero = b.floating(0);
-  if (type.getRank() == 0) {
-    b.storeElement(array, b.integer(0), zero);
-  } else {
-    ElementLoops loops = target.enterElements(b, size);
-    target.storeElement(b, array, 0, loops, zero);
+  Value addends = target.spreadsRows() ? target.createAddends(b.named("addends"), size) : Value();
+  keptSums.push_back({result, array, to, addends});
+  return array;
+}
+
+void KernelOutliner::clearKeptSums() {
+  for (const KeptSum &sums : keptSums) {
+    auto type = cast<RankedTensorType>(kernel.getResult(sums.result).getType());
+    Value zero = b.floating(0);
+    if (type.getRank() == 0) {
+      b.storeElement(sums.array, b.integer(0), zero);
+      continue;
+    }
+    ElementLoops loops = target.enterElements(b, type.getNumElements());
+    target.storeElement(b, sums.array, 0, loops, zero);
     target.leaveElements(b, loops);
   }
-  keptSums.push_back({result, array, to});
-  return array;
 }
 
 void KernelOutliner::writeKeptSums() {
   for (const KeptSum &sums : keptSums) {
     auto type = cast<RankedTensorType>(kernel.getResult(sums.result).getType());
+    Value to = sums.addends ? sums.addends : sums.to;
     if (type.getRank() == 0) {
       Operation *guard = target.enterScalarWrite(b);
-      b.storeElement(sums.to, b.integer(0), b.loadElement(sums.array, b.integer(0)));
+      b.storeElement(to, b.integer(0), b.loadElement(sums.array, b.integer(0)));
       if (guard)
         b.leave(guard);
       continue;
     }
     ElementLoops loops = target.enterElements(b, type.getNumElements());
-    target.storeElement(b, sums.to, 0, loops, target.loadElement(b, sums.array, loops));
+    target.storeElement(b, to, 0, loops, target.loadElement(b, sums.array, loops));
     target.leaveElements(b, loops);
   }
+}
+
+void KernelOutliner::addKeptSums() {
+  writeKeptSums();
+  target.leaveRow(b);
+  for (const KeptSum &sums : keptSums) {
+    auto type = cast<RankedTensorType>(kernel.getResult(sums.result).getType());
+    target.addRows(b, sums.to, sums.addends, std::max<int64_t>(type.getNumElements(), 1));
+  }
+  target.leaveRows(b);
 }

@@ -69,6 +69,14 @@ public:
   /// Whether sums over all rows are kept in local arrays while a thread's rows are computed.
   virtual bool keepsSums() const { return false; }
   virtual void clearSums(const EmitCBuilder &, mlir::Value, mlir::Value) {}
+  /// Whether rows of a chunk are computed at the same time: local arrays are then of one row, whose
+  /// values go to what `createAddends` gives. Behind the row, whose end `leaveRow` is, `addRows`
+  /// adds those of all rows to the chunk's `sums`, and `leaveRows` ends that.
+  virtual bool spreadsRows() const { return false; }
+  virtual mlir::Value createAddends(const EmitCBuilder &, int64_t) { return {}; }
+  virtual void leaveRow(const EmitCBuilder &) {}
+  virtual void addRows(const EmitCBuilder &, mlir::Value, mlir::Value, int64_t) {}
+  virtual void leaveRows(const EmitCBuilder &) {}
   /// How rows leave the terms of result `result`, which are added behind the kernel; nothing where
   /// each chunk has its sum.
   virtual std::optional<RowTerms> getTerms(unsigned) const { return std::nullopt; }

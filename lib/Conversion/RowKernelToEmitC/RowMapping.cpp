@@ -72,7 +72,37 @@ static void addOffsets(Operation *op, Alignment &alignment) {
     }
 }
 
-RowMapping genrec::getRowMapping(RowKernelOp kernel) {
+/// Whether rows of a chunk can be worked on at the same time (see getRowMapping): what they add
+/// takes no more room than lets a multiprocessor have as many threads as it can, and is one value
+/// for each sum.
+static bool canSpread(RowKernelOp kernel, const RowMapping &mapping) {
+  constexpr int64_t kMostBytes = 24 << 10, kWarp = 32;
+  if (mapping.lanes > kWarp)
+    return false;
+  int64_t bytes = 0;
+  BlockArgument *accumulator = kernel.getBody().front().getArguments().begin();
+  std::advance(accumulator, kernel.getInputs().size());
+  for (auto [result, role] :
+       llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
+    if (role.getValue() == ResultRole::pooled)
+      return false;
+    if (role.getValue() != ResultRole::reduced && role.getValue() != ResultRole::scattered)
+      continue;
+    BlockArgument sums = *accumulator++;
+    if (getRowTerms(kernel, result))
+      continue;
+    if (role.getValue() == ResultRole::scattered || !sums.hasOneUse())
+      return false;
+    auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
+    bytes += llvm::alignTo(type.getNumElements() * 4, 16);
+  }
+  RowMapping spread = mapping;
+  spread.isSpread = true;
+  return bytes > 0 && bytes * spread.getBlockThreads() / mapping.lanes <= kMostBytes;
+}
+
+/// The threads of a row and their elements.
+static RowMapping getLanes(RowKernelOp kernel) {
   constexpr int64_t kAlone = 8, kEach = 16, kWarp = 32, kBlock = 256, kMostThreads = 1024;
   RowMapping mapping;
   Alignment alignment;
@@ -112,6 +142,12 @@ RowMapping genrec::getRowMapping(RowKernelOp kernel) {
     mapping.lanes = mapping.widest <= kWarp * 2 * kEach    ? kWarp
                     : mapping.widest <= kBlock * 2 * kEach ? kBlock
                                                            : kMostThreads;
+  return mapping;
+}
+
+RowMapping genrec::getRowMapping(RowKernelOp kernel) {
+  RowMapping mapping = getLanes(kernel);
+  mapping.isSpread = canSpread(kernel, mapping);
   return mapping;
 }
 

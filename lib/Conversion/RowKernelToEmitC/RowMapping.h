@@ -25,11 +25,15 @@ struct RowMapping {
   int64_t aligned = 1;
   /// Elements of the widest vector of the body; 0: it has scalars alone.
   int64_t widest = 0;
+  /// Whether the rows of a chunk, whose sums are added up, are worked on at the same time.
+  bool isSpread = false;
 
   /// Whether lanes reduce a row through shared memory: `reducesByMemory` of row_mapping.h.
   bool reducesByMemory() const { return lanes > 32 || (lanes == 32 && pack > 1); }
-  /// The most threads of a block.
-  int64_t getBlockThreads() const { return std::max<int64_t>(lanes, 128); }
+  /// The most threads of a block: `fullBlockThreads` of row_mapping.h.
+  int64_t getBlockThreads() const {
+    return isSpread && lanes >= 8 ? 256 : std::max<int64_t>(lanes, 128);
+  }
 };
 
 /// The rule. A lane has about 16 elements of the widest vector:
@@ -40,6 +44,10 @@ struct RowMapping {
 ///     more                             a block
 ///
 /// and packs are as wide as all rows and offsets are multiples of.
+///
+/// Sums over all rows are added in the order of a chunk's rows. The rows are worked on at the same
+/// time where all that those of a block add fits into 24 KiB of shared memory, and each adds to a
+/// sum once; else one after the other, and their lanes keep the sums.
 RowMapping getRowMapping(RowKernelOp kernel);
 
 /// The terms that each row leaves of a scattered sum, which are ordered and added behind the kernel

@@ -9,13 +9,25 @@
 namespace genrec::rt::kernels {
 namespace {
 
-constexpr int kColumns = 32, kParts = 8;
-/// Levels of a tree over all chunks that there can be.
-constexpr int kLevels = 14;
+constexpr int kThreads = 1024;
+/// Chunks whose sums a thread loads together.
+constexpr int kBatch = 16;
+
+/// Adds neighbours, then their sums, and so on, of `count` values.
+__device__ float addBatch(float (&values)[kBatch], int64_t count) {
+#pragma unroll
+  for (int by = 1; by < kBatch; by *= 2)
+#pragma unroll
+    for (int i = 0; i + by < kBatch; i += 2 * by)
+      if (i + by < count)
+        values[i] = values[i] + values[i + by];
+  return values[0];
+}
 
 /// Sums of a tree whose leaves come one after another: level l holds the sum of 2^l leaves where
 /// bit l of their number is set.
 struct Tree {
+  static constexpr int kLevels = 5; ///< of all batches that a thread can have
   float level[kLevels];
   int64_t leaves = 0;
 
@@ -59,40 +71,52 @@ __device__ float *placeOf(const SumResults &results, int64_t column) {
   return nullptr;
 }
 
-/// A block adds up 32 columns: each of its 8 warps a part of the chunks that is a subtree, a power
-/// of two of them; then the parts.
-__global__ void addChunksKernel(const genrec_domain *domain, const float *sums, int64_t floats,
-                                const SumResults results) {
-  __shared__ float parts[kParts][kColumns];
+/// The sum of chunks [begin, end) of a column; 0 of none.
+__device__ float addPart(const float *column, int64_t floats, int64_t begin, int64_t end) {
+  Tree tree;
+  for (int64_t first = begin; first < end; first += kBatch) {
+    float values[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i)
+      values[i] = first + i < end ? column[(first + i) * floats] : 0;
+    tree.add(addBatch(values, end - first));
+  }
+  return tree.sum();
+}
+
+/// A block adds up `columns` columns, a power of two: each row of threads a part of the chunks that
+/// is a subtree, a power of two of them; then the parts.
+__global__ void __launch_bounds__(kThreads)
+    addChunksKernel(const genrec_domain *domain, const float *sums, int64_t floats, int columns,
+                    const SumResults results) {
+  __shared__ float parts[kThreads];
   const int64_t chunks = cutRows(domain->count, floats).count;
-  int64_t each = 1;
-  while (each * kParts < chunks)
+  const int count = kThreads / columns, part = static_cast<int>(threadIdx.x) / columns;
+  int64_t each = kBatch;
+  while (each * count < chunks)
     each *= 2;
-  const int x = threadIdx.x % kColumns, part = threadIdx.x / kColumns;
-  const int64_t column = int64_t(blockIdx.x) * kColumns + x;
+  const int64_t column = int64_t(blockIdx.x) * columns + threadIdx.x % columns;
   float *const place = placeOf(results, column);
   const int64_t begin = part * each, end = begin + each < chunks ? begin + each : chunks;
-  Tree tree;
-  if (place)
-    for (int64_t chunk = begin; chunk < end; ++chunk)
-      tree.add(sums[chunk * floats + column]);
-  parts[part][x] = tree.sum();
-  __syncthreads();
-  if (part != 0 || !place)
-    return;
-  Tree top;
-  for (int p = 0; p < kParts && p * each < chunks; ++p)
-    top.add(parts[p][x]);
-  *place = top.sum();
+  parts[threadIdx.x] = place ? addPart(sums + column, floats, begin, end) : 0;
+  for (int by = 1; by < count; by *= 2) {
+    __syncthreads();
+    // Of parts behind the last chunk nothing is added.
+    if (part % (2 * by) == 0 && (part + by) * each < chunks)
+      parts[threadIdx.x] = parts[threadIdx.x] + parts[threadIdx.x + by * columns];
+  }
+  if (part == 0 && place)
+    *place = parts[threadIdx.x];
 }
 
 } // namespace
 
 void addChunks(cudaStream_t stream, const genrec_domain *domain, const float *sums, int64_t floats,
                const SumResults &results) {
-  cuda::LaunchShape shape{static_cast<unsigned>(cuda::blocksFor(floats, kColumns)),
-                          kColumns * kParts};
-  GENREC_CUDA_LAUNCH(stream, shape, addChunksKernel, domain, sums, floats, results);
+  // A row of threads reads whole cache lines.
+  const int columns = floats > 16 ? 32 : 16;
+  const cuda::LaunchShape shape{static_cast<unsigned>(cuda::blocksFor(floats, columns)), kThreads};
+  GENREC_CUDA_LAUNCH(stream, shape, addChunksKernel, domain, sums, floats, columns, results);
 }
 
 } // namespace genrec::rt::kernels

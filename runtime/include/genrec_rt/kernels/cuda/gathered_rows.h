@@ -14,6 +14,78 @@
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
+namespace detail {
+
+/// Rows whose loads are under way together, of which a lane has `Slots` elements each.
+template <int64_t Slots> constexpr int64_t kRowsAtOnce = Slots <= 4 ? 4 : Slots <= 16 ? 2 : 1;
+
+/// Calls `each(slot, element, values)` for this lane's elements of D, where values[k] is that of
+/// rows[k]: read in packs where lanes have these, which are as wide as all rows are aligned to.
+template <int64_t D, int64_t L, int64_t V, size_t Count, class Each>
+__device__ inline void forGathered(const float *const (&rows)[Count], const Each &each) {
+  constexpr int64_t kPack = V < D ? V : D;
+  constexpr int64_t kAligned = L > 1 && D % V == 0 ? kPack : 1;
+#pragma unroll
+  for (int64_t pack = 0; pack < kPacks<D, L, V>; ++pack) {
+    const int64_t first = firstOfPack<L, V>(pack);
+    if (first >= D)
+      continue;
+    float packs[Count][kPack];
+#pragma unroll
+    for (size_t k = 0; k < Count; ++k)
+      loadPack<kAligned>(rows[k] + first, packs[k]);
+#pragma unroll
+    for (int64_t j = 0; j < kPack; ++j) {
+      float values[Count];
+#pragma unroll
+      for (size_t k = 0; k < Count; ++k)
+        values[k] = packs[k][j];
+      each(pack * kPack + j, first + j, values);
+    }
+  }
+}
+
+/// gatherDot of rows j, j + step, …, `Count` of them.
+template <int64_t D, int64_t L, int64_t V, size_t Count, class Index>
+__device__ inline void gatherDots(const float *base, int64_t ld, const Index *index, int64_t j,
+                                  int64_t step, const float *q, float *out) {
+  const float *rows[Count];
+  float totals[Count] = {};
+#pragma unroll
+  for (size_t k = 0; k < Count; ++k)
+    rows[k] = base + static_cast<int64_t>(index[j + static_cast<int64_t>(k) * step]) * ld;
+  forGathered<D, L, V>(rows, [&](int64_t, int64_t i, const float (&values)[Count]) {
+#pragma unroll
+    for (size_t k = 0; k < Count; ++k)
+      totals[k] = mulAdd(values[k], q[i], totals[k]);
+  });
+#pragma unroll
+  for (size_t k = 0; k < Count; ++k) {
+#pragma unroll
+    for (int64_t by = L / 2; by > 0; by /= 2)
+      totals[k] += __shfl_xor_sync(laneMask<L>(), totals[k], static_cast<int>(by));
+    if (isFirstLane<L>())
+      out[j + static_cast<int64_t>(k) * step] = totals[k];
+  }
+}
+
+/// sums += coefficients[j] * row index[j], for `Count` rows from j on, one after another.
+template <int64_t D, int64_t L, int64_t V, size_t Count, class Index, size_t Slots>
+__device__ inline void gatherMore(const float *base, int64_t ld, const Index *index,
+                                  const float *coefficients, int64_t j, float (&sums)[Slots]) {
+  const float *rows[Count];
+#pragma unroll
+  for (size_t k = 0; k < Count; ++k)
+    rows[k] = base + static_cast<int64_t>(index[j + static_cast<int64_t>(k)]) * ld;
+  forGathered<D, L, V>(rows, [&](int64_t slot, int64_t, const float (&values)[Count]) {
+#pragma unroll
+    for (size_t k = 0; k < Count; ++k)
+      sums[slot] = mulAdd(coefficients[j + static_cast<int64_t>(k)], values[k], sums[slot]);
+  });
+}
+
+} // namespace detail
+
 /// out[j] = dot(row index[j], q) for j < n; `out` is shared. Of lanes that fill several warps,
 /// each warp takes every so many rows.
 template <int64_t D, int64_t L, int64_t V, class Index>
@@ -22,17 +94,12 @@ __device__ inline void gatherDot(const float *base, int64_t ld, const Index *ind
   constexpr int64_t kGroup = kLanesOfWarp<L>, kGroups = L / kGroup;
   // A lane of one row has all of it.
   constexpr int64_t kPack = L == 1 ? D : V;
-  for (int64_t j = lane<L>() / kGroup; j < n; j += kGroups) {
-    const float *row = base + static_cast<int64_t>(index[j]) * ld;
-    float total = 0;
-    forElements<D, kGroup, kPack>(
-        [&](int64_t, int64_t i) { total = detail::mulAdd(row[i], q[i], total); });
-#pragma unroll
-    for (int64_t by = kGroup / 2; by > 0; by /= 2)
-      total += __shfl_xor_sync(laneMask<kGroup>(), total, static_cast<int>(by));
-    if (isFirstLane<kGroup>())
-      out[j] = total;
-  }
+  constexpr int64_t kAtOnce = detail::kRowsAtOnce<kSlots<D, kGroup, kPack>>;
+  int64_t j = lane<L>() / kGroup;
+  for (; j + (kAtOnce - 1) * kGroups < n; j += kAtOnce * kGroups)
+    detail::gatherDots<D, kGroup, kPack, kAtOnce>(base, ld, index, j, kGroups, q, out);
+  for (; j < n; j += kGroups)
+    detail::gatherDots<D, kGroup, kPack, 1>(base, ld, index, j, kGroups, q, out);
   meet<L>();
 }
 
@@ -40,15 +107,17 @@ __device__ inline void gatherDot(const float *base, int64_t ld, const Index *ind
 template <int64_t D, int64_t L, int64_t V, class Index, class Out>
 __device__ inline void gatherSum(const float *base, int64_t ld, const Index *index,
                                  const float *coefficients, int64_t n, Out &&out) {
-  forElements<D, L, V>([&](int64_t slot, int64_t element) { elementOf(out, slot, element) = 0; });
-  for (int64_t j = 0; j < n; ++j) {
-    const float *row = base + static_cast<int64_t>(index[j]) * ld;
-    const float coefficient = coefficients[j];
-    forElements<D, L, V>([&](int64_t slot, int64_t element) {
-      float &total = elementOf(out, slot, element);
-      total = detail::mulAdd(coefficient, row[element], total);
-    });
-  }
+  // A lane of one row has all of it.
+  constexpr int64_t kPack = L == 1 ? D : V;
+  constexpr int64_t kOwn = kSlots<D, L, kPack>, kAtOnce = detail::kRowsAtOnce<kOwn>;
+  float sums[kOwn] = {};
+  int64_t j = 0;
+  for (; j + kAtOnce <= n; j += kAtOnce)
+    detail::gatherMore<D, L, kPack, kAtOnce>(base, ld, index, coefficients, j, sums);
+  for (; j < n; ++j)
+    detail::gatherMore<D, L, kPack, 1>(base, ld, index, coefficients, j, sums);
+  forElements<D, L, kPack>(
+      [&](int64_t slot, int64_t element) { elementOf(out, slot, element) = sums[slot]; });
   meetAfterWriting<L, Out>();
 }
 

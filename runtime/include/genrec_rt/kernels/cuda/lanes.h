@@ -58,6 +58,31 @@ __device__ inline int64_t chunkEnd(int64_t chunk, int64_t rows, int64_t floats) 
   return chunkBegin(chunk + 1, rows, floats);
 }
 
+//===----------------------------------------------------------------------===//
+// Chunks whose rows are spread: a team of threads, a warp or a block, has a chunk, and works on as
+// many of its rows at a time as it has lanes for. What these add lies in shared memory until all
+// are done; then each sum has a thread, which takes the rows in order (addRows of rowbody.h).
+//===----------------------------------------------------------------------===//
+
+template <int64_t L> __device__ inline int64_t teamSize() { return teamThreads(L, blockDim.x); }
+template <int64_t L> __device__ inline int64_t threadOfTeam() {
+  return static_cast<int64_t>(threadIdx.x) % teamSize<L>();
+}
+template <int64_t L> __device__ inline int64_t chunkOfTeam() {
+  const int64_t teams = static_cast<int64_t>(blockDim.x) / teamSize<L>();
+  return static_cast<int64_t>(blockIdx.x) * teams + threadIdx.x / teamSize<L>();
+}
+/// Rows at a time, and which of these this thread's is.
+template <int64_t L> __device__ inline int64_t teamRows() { return teamSize<L>() / L; }
+template <int64_t L> __device__ inline int64_t rowOfTeam() { return threadOfTeam<L>() / L; }
+/// Waits for all threads of the team.
+template <int64_t L> __device__ inline void meetTeam() {
+  if constexpr (L == 1)
+    __syncwarp();
+  else
+    __syncthreads();
+}
+
 /// Argument `number` of the body of a column (column_bodies.h).
 template <class T> __device__ inline T *columnPointer(void *const *pointers, int64_t number) {
   return static_cast<T *>(pointers[number]);

@@ -53,8 +53,8 @@ cudaError_t launchKernel(cudaStream_t stream, const LaunchShape &shape, void (*k
 /// ceil(count / per), for the number of blocks.
 constexpr int64_t blocksFor(int64_t count, int64_t per) { return (count + per - 1) / per; }
 
-/// Most blocks of a kernel whose threads loop over what is left: enough to fill a device many times.
-/// On the host few, so that tests see every loop go round.
+/// Most blocks of a kernel whose threads loop over what is left: enough to fill a device many
+/// times. On the host few, so that tests see every loop go round.
 #if defined(GENREC_SIMT)
 inline constexpr int64_t kMostBlocks = 4;
 #else
@@ -91,17 +91,20 @@ namespace detail {
 /// Shared memory of a block of an H100, with the kernel's consent.
 constexpr int64_t kMostSharedBytes = 227 << 10;
 
-/// Threads of a block that works on `rows` rows at a time, each by `lanes` threads.
+/// Blocks for `rows` rows, each of which has `lanes` threads, or for as many chunks where sums are
+/// added up by chunks.
 inline cuda::LaunchShape shapeOf(const RowMapping &mapping, int64_t rows, int64_t mostBlocks) {
-  constexpr int64_t kThreads = 128, kFull = 32, kGoodBytes = 48 << 10;
-  int64_t each = mapping.lanes < kThreads ? kThreads / mapping.lanes : 1;
+  constexpr int64_t kFull = 32, kGoodBytes = 48 << 10;
+  int64_t each = fullBlockThreads(mapping.lanes, mapping.isSpread) / mapping.lanes;
   // Several blocks want to be resident; but a warp that is not full wastes its other lanes.
   while (each > 1 && each * mapping.sharedBytes > kGoodBytes &&
          (each * mapping.lanes > kFull || each * mapping.sharedBytes > kMostSharedBytes))
     each /= 2;
-  const int64_t blocks = cuda::blocksFor(rows, each);
+  const int64_t threads = each * mapping.lanes;
+  const int64_t blocks = cuda::blocksFor(
+      rows, mapping.isSpread ? threads / teamThreads(mapping.lanes, threads) : each);
   return {dim3(static_cast<unsigned>(blocks < mostBlocks ? blocks : mostBlocks)),
-          dim3(static_cast<unsigned>(each * mapping.lanes)), each * mapping.sharedBytes};
+          dim3(static_cast<unsigned>(threads)), each * mapping.sharedBytes};
 }
 
 } // namespace detail
@@ -111,8 +114,9 @@ template <class... Parameters, class... Pointers>
 void launch(genrec_step *step, const genrec_domain *domain, const RowMapping &mapping,
             void (*kernel)(const genrec_step *, Parameters...), Pointers *...pointers) {
   if (domain->capacity > 0)
-    GENREC_CUDA_LAUNCH(streamOf(step), detail::shapeOf(mapping, domain->capacity, cuda::kMostBlocks),
-                       kernel, step->device, pointers...);
+    GENREC_CUDA_LAUNCH(streamOf(step),
+                       detail::shapeOf(mapping, domain->capacity, cuda::kMostBlocks), kernel,
+                       step->device, pointers...);
 }
 
 namespace detail {

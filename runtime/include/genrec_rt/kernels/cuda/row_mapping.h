@@ -19,7 +19,22 @@ namespace genrec::rt::kernels {
 struct RowMapping {
   int32_t lanes;       ///< threads per row: 1, 4, 8, 16, 32, or a whole block of more
   int32_t sharedBytes; ///< dynamic shared memory per row, a multiple of 16; 0: none
+  /// Of a kernel with sums over all rows: whether rows of a chunk are worked on at the same time
+  /// (Chunks in lanes.h), by up to 32 lanes each.
+  bool isSpread = false;
 };
+
+/// Threads that work on a chunk of rows where those are spread: a warp, or a block.
+GENREC_HOST_DEVICE constexpr int64_t teamThreads(int64_t lanes, int64_t blockThreads) {
+  return lanes == 1 ? 32 : blockThreads;
+}
+/// Threads of a block where its shared memory has room: as many as all rows of a least chunk take,
+/// up to 256, or 128.
+GENREC_HOST_DEVICE constexpr int64_t fullBlockThreads(int64_t lanes, bool isSpread) {
+  if (lanes > 128)
+    return lanes;
+  return isSpread && lanes >= 8 ? 256 : 128;
+}
 
 /// Whether lanes, on which elements lie in packs of `pack`, reduce a row through shared memory: as
 /// many floats of it as the row has elements.
@@ -38,12 +53,12 @@ GENREC_HOST_DEVICE constexpr bool reducesByMemory(int64_t lanes, int64_t pack) {
 /// they are for and added in the order of the rows that left them (scattered_sums.h). So memory is
 /// that of the rows, not of chunks times the result, and all rows run at once.
 struct SumShape {
-  int32_t terms;                    ///< of a row
-  int32_t vectors;                  ///< of a row
-  int32_t width;                    ///< floats of a vector
-  int32_t stride;                   ///< floats from one row of the result to the next
-  int32_t domain;                   ///< index of the domain whose rows leave terms
-  bool isScaled;                    ///< a term has a coefficient
+  int32_t terms;                        ///< of a row
+  int32_t vectors;                      ///< of a row
+  int32_t width;                        ///< floats of a vector
+  int32_t stride;                       ///< floats from one row of the result to the next
+  int32_t domain;                       ///< index of the domain whose rows leave terms
+  bool isScaled;                        ///< a term has a coefficient
   int32_t firstTerms[kMostTermVectors]; ///< by vector: the first of its terms within a row
 };
 

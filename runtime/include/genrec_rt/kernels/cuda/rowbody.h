@@ -218,6 +218,24 @@ __device__ inline float *chunkSums(float *sums, int64_t chunk, int64_t floats) {
   return sums + chunk * floats;
 }
 
+/// Adds N sums of the rows [first, first + teamRows) of a chunk, which has [begin, end), to those
+/// of its rows before, in the order of rows. `addends` is this row's shared memory, of `Bytes`
+/// bytes, from its addends on: written by the row's lanes, and again when this returns.
+template <int64_t N, int64_t L, int64_t Bytes>
+__device__ inline void addRows(float *sums, const float *addends, int64_t first, int64_t begin,
+                               int64_t end) {
+  constexpr int64_t kRow = Bytes / static_cast<int64_t>(sizeof(float));
+  const float *of = addends - rowOfTeam<L>() * kRow;
+  const int64_t left = end - first, rows = left < teamRows<L>() ? left : teamRows<L>();
+  for (int64_t i = threadOfTeam<L>(); i < N; i += teamSize<L>()) {
+    float total = first == begin ? 0 : sums[i];
+#pragma unroll 8
+    for (int64_t row = 0; row < rows; ++row)
+      total += of[row * kRow + i];
+    sums[i] = total;
+  }
+}
+
 /// Zeros for sums of a chunk that stay in memory.
 template <int64_t L> __device__ inline void clearSums(float *sums, int64_t floats) {
   for (int64_t i = lane<L>(); i < floats; i += L)
