@@ -107,7 +107,6 @@ ATTENTION = [
     hopper("the end does not wait for reductions", BACKWARD, "waitForBulk();"),
     hopper("reductions are not committed", BACKWARD, "commitBulk();"),
     hopper("a warp's histogram is cleared without __syncwarp", BIAS, "__syncwarp();", nth=1),
-    hopper("lanes add to a histogram without __syncwarp", BIAS, "__syncwarp();", nth=2),
     # mma.sync.
     Defect("values are copied over those that are read, mma", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
     Defect("cp.async is never awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=1),

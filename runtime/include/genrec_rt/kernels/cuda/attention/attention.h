@@ -116,8 +116,9 @@ struct BackwardLayout {
   }
 };
 
-template <class E> dim3 prepareGrid(const AttentionArgs<E> &args) {
-  const int64_t blocks = blocksFor(args.rows * args.heads, kPrepareThreads / kWarp);
+template <class C> dim3 prepareGrid(const AttentionArgs<typename C::Element> &args) {
+  const int64_t spans = blocksFor(args.rows, RowSpan<C>::kRows) * args.heads;
+  const int64_t blocks = blocksFor(spans, kPrepareThreads / kWarp);
   return dim3(static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks));
 }
 
@@ -293,9 +294,10 @@ void attentionBackward(const AttentionArgs<typename C::Element> &args,
   const int pairBits = bitsOfCount(args.rows * args.maxLength * args.heads);
   GENREC_CUDA_CHECK(cudaMemsetAsync(memory, 0, static_cast<size_t>(layout.clearedBytes), stream));
   if (args.parents > 0 && args.maxLength > 0) {
-    const LaunchShape rows{detail::prepareGrid(args), dim3(kPrepareThreads)};
-    GENREC_CUDA_LAUNCH(stream, rows, (attentionNorms<C>), args, space);
-    GENREC_CUDA_LAUNCH(stream, rows, (attentionBounds<C>), args, gradients, space);
+    const LaunchShape rows{detail::prepareGrid<C>(args), dim3(kPrepareThreads)};
+    constexpr bool kAligned = Level != AttentionLevel::plain;
+    GENREC_CUDA_LAUNCH(stream, rows, (attentionNorms<C, kAligned>), args, space);
+    GENREC_CUDA_LAUNCH(stream, rows, (attentionBounds<C, kAligned>), args, gradients, space);
     if constexpr (Level == AttentionLevel::plain) {
       detail::backwardPlain<C>(args, gradients, space, pairBits, stream);
     } else {

@@ -8,8 +8,8 @@
 // lanes: three exchanges, each halving what a lane holds, leave every lane the
 // sums of its own diagonals.
 //
-// Time: per row, sums of the buckets that the row passes through (tile_terms.h),
-// added to a histogram of the warp bucket by bucket.
+// Time: sums of the buckets that the warp's rows pass through (tile_terms.h), added to
+// a histogram of the warp bucket by bucket.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,13 +28,14 @@ template <int N> struct Diagonals {
                        kLeft = (kQuarter + 1) / 2;
   float sum[kLeft][2]; ///< [entry][x]; of an even or odd remainder
   int first;           ///< the group of entry 0
+  int count;           ///< entries of this lane; what is behind them is 0
 
   /// column - row of an entry.
   __device__ int distance(int entry, int x) const {
     return 8 * (first + entry) + ((fragmentColumn() + x - fragmentRow()) & 7);
   }
-  /// Whether an entry is of a group that exists (others are 0).
-  __device__ bool exists(int entry) const { return first + entry < N / 8; }
+  /// Whether an entry is this lane's: every diagonal is that of one lane.
+  __device__ bool exists(int entry) const { return entry < count; }
 
   __device__ explicit Diagonals(const Fragment<N> &fragment) {
     const int g = fragmentRow(), q = fragmentColumn() / 2;
@@ -74,11 +75,15 @@ template <int N> struct Diagonals {
           (upper ? quarter[kLeft + e][1] : quarter[e][1]) + __shfl_sync(kAllLanes, even, behind);
     }
     // Halves were rounded up: entries behind the end of one are 0, the next one's lane has them.
-    first = -2 + ((g & 4) ? kHalf : 0) + ((g & 2) ? kQuarter : 0) + (upper ? kLeft : 0);
+    const int ofLast = upper ? kLeft : 0, ofQuarter = ofLast + ((g & 2) ? kQuarter : 0),
+              ofAll = ofQuarter + ((g & 4) ? kHalf : 0);
+    first = ofAll - 2;
+    count = least(least(kLeft, kQuarter - ofLast), least(kHalf - ofQuarter, kAll - ofAll));
   }
 
 private:
   static __device__ int laneAt(int g, int q) { return 4 * g + (q & 3); }
+  static __device__ int least(int a, int b) { return a < b ? a : b; }
 
   template <int Count, int From, int To>
   static __device__ void exchange(const float (&from)[From][2], float (&to)[To][2], bool upper,
@@ -103,19 +108,11 @@ struct WarpHistogram {
       sum[b] = 0;
     __syncwarp();
   }
-  /// Adds the values of all lanes that are `active`, bucket after bucket.
-  __device__ void add(bool active, int bucket, float value) {
-    uint32_t left = __ballot_sync(kAllLanes, active);
-    while (left) {
-      const int leader = __ffs(static_cast<int>(left)) - 1,
-                chosen = __shfl_sync(kAllLanes, bucket, leader);
-      const bool mine = active && bucket == chosen;
-      const float total = warpSum(mine ? value : 0.0f);
-      if (laneOf() == leader)
-        sum[chosen] += total;
-      __syncwarp();
-      left &= ~__ballot_sync(kAllLanes, mine);
-    }
+  /// Adds the values of all lanes.
+  __device__ void add(int bucket, float value) {
+    const float total = warpSum(value);
+    if (laneOf() == 0)
+      sum[bucket] += total;
   }
 };
 
@@ -129,6 +126,74 @@ struct RowTotals {
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         sum[i / 2] += fragment.d[n][i];
+  }
+};
+
+/// What a thread adds to a bucket over many tiles, before it adds that to the sums of all blocks.
+/// Blocks work at the same distance from the diagonal at the same time, so that an atomic per tile
+/// and warp would meet with others of its bucket.
+struct HeldBias {
+  int bucket;
+  float sum;
+
+  __device__ void clear() { bucket = -1, sum = 0; }
+  /// Called by all lanes of a warp. Lanes that are not `active` keep what they hold.
+  __device__ void add(bool active, int to, float value, float factor, const BiasQuantum &quantum,
+                      Word *sums) {
+    const bool leaves = active && bucket != to;
+    if (__any_sync(kAllLanes, leaves))
+      flush(leaves, factor, quantum, sums);
+    if (leaves)
+      bucket = to, sum = 0;
+    if (active)
+      sum += value;
+  }
+  __device__ void flush(bool leaves, float factor, const BiasQuantum &quantum, Word *sums) const {
+    const int first = __shfl_sync(kAllLanes, bucket, 0);
+    if (__all_sync(kAllLanes, leaves && bucket == first)) {
+      const float total = warpSum(sum);
+      if (laneOf() == 0 && total != 0)
+        quantum.add(sums, bucket, total * factor);
+    } else if (leaves && sum != 0) {
+      quantum.add(sums, bucket, sum * factor);
+    }
+  }
+};
+
+/// The position sums of a block whose `Warps` warps have 16 keys each, in shared memory. Tiles of
+/// queries come in ascending order; a thread has the diagonals of one remainder, which it adds up
+/// over the warps and over the tiles that they run through.
+template <int Warps, int N, int Buffers> struct PositionSums {
+  static constexpr int kThreads = Warps * kWarp, kOfWarp = N + 16, kBand = 16 * Warps + N - 1;
+  static_assert(kBand <= kThreads);
+  float ofWarp[Buffers][Warps][kOfWarp]; ///< of a tile, by column - row + 16
+  HeldBias held[kThreads];
+
+  /// Writes a warp's diagonals of a tile, for addTile behind a barrier.
+  __device__ __forceinline__ void write(int buffer, int warp, const Fragment<N> &gradients) {
+    const Diagonals<N> diagonals(gradients);
+#pragma unroll
+    for (int e = 0; e < Diagonals<N>::kLeft; ++e)
+#pragma unroll
+      for (int x = 0; x < 2; ++x)
+        if (diagonals.exists(e))
+          ofWarp[buffer][warp][diagonals.distance(e, x) + 16] = diagonals.sum[e][x];
+  }
+  /// `away` is query minus key of the tile's first column and row.
+  template <class Args>
+  __device__ __forceinline__ void addTile(int buffer, int thread, int away, const Args &args,
+                                          float factor, const BiasQuantum &quantum, Word *sums) {
+    const int first = away - (16 * Warps - 1); // query minus key of diagonal 0
+    const int diagonal = (thread - first) & (kThreads - 1);
+    // That of warp w and slot s is s - 16 w + 16 Warps - 17.
+    const int slot = (diagonal + 1) & 15, warp = Warps - 1 - (diagonal + 1 - slot) / 16;
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kOfWarp / 16; ++i)
+      if (warp + i >= 0 && warp + i < Warps)
+        sum += ofWarp[buffer][warp + i][slot + 16 * i];
+    held[thread].add(diagonal < kBand, positionBucket(args, -(first + diagonal)), sum, factor,
+                     quantum, sums);
   }
 };
 
@@ -162,9 +227,9 @@ addPositionGradients(const Fragment<N> &gradients, const RowTotals &totals,
       }
 }
 
-/// Adds a fragment of score gradients (keys as rows) to the warp's histogram. A row's lowest bucket
-/// is reached by all columns, so what the tile passes through one bucket only (mostly, far from the
-/// diagonal) compares no times.
+/// Adds a fragment of score gradients (keys as rows) to the warp's histogram, bucket after bucket
+/// of those that the warp's rows pass through. The lowest is reached by all columns of all rows, so
+/// what the tile passes through one bucket only (mostly, far from the diagonal) compares no times.
 template <int N, class C, class Tile>
 __device__ __forceinline__ void
 addTimeGradients(const Fragment<N> &gradients, const RowTotals &totals, const BlockTerms<C> &terms,
@@ -173,36 +238,31 @@ addTimeGradients(const Fragment<N> &gradients, const RowTotals &totals, const Bl
   RowBuckets buckets[2];
   for (int h = 0; h < 2; ++h)
     buckets[h] = rows.bucketsAlong(terms, tile, h);
-  const int steps = bucketSteps(buckets);
   const int64_t *times = tile.times + fragmentColumn();
-  float reached[2] = {0, 0}; // sums over the columns of buckets that were passed
-  auto addStep = [&](int step, const float (&sum)[2]) {
-    for (int h = 0; h < 2; ++h) {
-      float value = sum[h] - reached[h];
-      reached[h] = sum[h];
-      value += __shfl_xor_sync(kAllLanes, value, 1);
-      value += __shfl_xor_sync(kAllLanes, value, 2);
-      const int b = buckets[h].high - step;
-      histogram.add(b >= buckets[h].low && fragmentColumn() == 0, b, value * factor);
-    }
-  };
+  const int high = __reduce_max_sync(
+      kAllLanes, buckets[0].high > buckets[1].high ? buckets[0].high : buckets[1].high);
+  const int low = __reduce_min_sync(kAllLanes, buckets[0].low < buckets[1].low ? buckets[0].low
+                                                                               : buckets[1].low);
+  float reached = 0; // sum over the columns of buckets that were passed
 #pragma unroll 1
-  for (int step = 0; step < steps; ++step) {
+  for (int b = high; b > low; --b) {
     int64_t cut[2];
     float sum[2] = {0, 0};
-    for (int h = 0; h < 2; ++h) {
-      const int b = buckets[h].high - step;
-      cut[h] = b > buckets[h].low ? rows.cutOf(terms, h, b) : rows.kReachedByAll;
-    }
+    for (int h = 0; h < 2; ++h)
+      cut[h] =
+          b > buckets[h].low && b <= buckets[h].high ? rows.cutOf(terms, h, b) : rows.kReachedByAll;
 #pragma unroll
     for (int n = 0; n < N / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         if (rows.reaches(times[8 * n + i % 2], cut[i / 2]))
           sum[i / 2] += gradients.d[n][i];
-    addStep(step, sum);
+    const float now =
+        (b <= buckets[0].high ? sum[0] : 0.0f) + (b <= buckets[1].high ? sum[1] : 0.0f);
+    histogram.add(b, (now - reached) * factor);
+    reached = now;
   }
-  addStep(steps, totals.sum);
+  histogram.add(low, (totals.sum[0] + totals.sum[1] - reached) * factor);
 }
 
 } // namespace genrec::rt::cuda

@@ -57,6 +57,9 @@ template <class C, BackwardPart Part> struct HopperBackward {
     TimeBuckets buckets;
     BiasQuantum quantum; ///< here, as registers are scarce
     WarpHistogram histograms[C::TimeBias && kKeys ? kConsumers * 4 : 1];
+    std::conditional_t<C::PositionBias && kKeys,
+                       PositionSums<kConsumers * 4, kColumns, kGradientTiles>, Empty>
+        positions;
     Barrier keysFull, queriesFull[kStages], empty[kStages];
 
     /// Where this warp's part of dQ of a stage is sent from.
@@ -191,6 +194,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   Shared &shared;
   const BackwardSpace &space;
   const BlockTerms<C> &terms;
+  int thread = static_cast<int>(threadIdx.x) - kWarpgroup; ///< among consumers
   int warp = warpOf() - 4, groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin;
   LaneRows<C, false> rows;
   float factor;
@@ -206,6 +210,8 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
         histogram(shared.histograms[C::TimeBias && Shape::kKeys ? warp : 0]) {
     if constexpr (C::TimeBias && Shape::kKeys)
       histogram.clear();
+    if constexpr (C::PositionBias && Shape::kKeys)
+      shared.positions.held[thread].clear();
     dK.clear();
     dV.clear();
   }
@@ -259,23 +265,36 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
       keepInRegisters(weights);
   }
 
+  /// Adds what is still held of the position sums; behind the last tile.
+  __device__ __forceinline__ void endPositions() {
+    shared.positions.held[thread].flush(true, factor, shared.quantum, space.positionSums);
+  }
+
 private:
   /// Adds the gradients of a tile of scores to dK, dQ and those of the biases. `weights` may be
   /// multiplied meanwhile.
   __device__ __forceinline__ void addGradients(Fragment<kColumns> &dots,
                                                const LeftOperand<kColumns> &weights, int stage,
                                                int column) {
-    // The biases' gradients want registers: weights, which a product that runs reads, are let go
+    // The time bias' gradients want registers: weights, which a product that runs reads, are let go
     // first.
-    if constexpr (C::PositionBias || C::TimeBias) {
+    if constexpr (C::TimeBias) {
       waitForProducts<0>();
       keepInRegisters(dV);
       keepInRegisters(weights);
     }
     const RowTotals totals(dots);
-    if constexpr (C::PositionBias)
-      addPositionGradients(dots, totals, terms, warpBegin, column, factor, shared.quantum,
-                           space.positionSums);
+    bool oneBias = true;
+    if constexpr (C::PositionBias) {
+      const int away = warpBegin - warpRow - column;
+      oneBias = shared.tile[stage].hasOneBias(terms.args, away);
+      if (oneBias)
+        shared.positions.held[thread].add(true, positionBucket(terms.args, away),
+                                          totals.sum[0] + totals.sum[1], factor, shared.quantum,
+                                          space.positionSums);
+      else
+        shared.positions.write(buffer, warp, dots);
+    }
     if constexpr (C::TimeBias)
       addTimeGradients(dots, totals, terms, rows, shared.tile[stage], factor, histogram);
     LeftOperand<kColumns> left;
@@ -293,9 +312,13 @@ private:
     commitProducts();
     startWeights(dK, left, shared.q[stage]);
     commitProducts();
+    if constexpr (C::PositionBias)
+      if (!oneBias)
+        shared.positions.addTile(buffer, thread, column - (warpBegin - warpRow), terms.args, factor,
+                                 shared.quantum, space.positionSums);
     waitForProducts<1>();
     keepInRegisters(dQ);
-    if constexpr (!C::PositionBias && !C::TimeBias)
+    if constexpr (!C::TimeBias)
       keepInRegisters(weights);
     send(dQ, square, stage, column);
 #pragma unroll
@@ -341,6 +364,8 @@ consumeBackward(Shared &shared, const AttentionGradients<Bf16> &gradients,
 
   storeKeyGradients<C, Shape>(consumer.dK, consumer.dV, gradients, terms, consumer.warpBegin,
                               consumer.factor);
+  if constexpr (C::PositionBias && Shape::kKeys)
+    consumer.endPositions();
   if constexpr (C::TimeBias && Shape::kKeys) {
     syncConsumers(kHistogramsWritten);
     addHistograms<C, kConsumers * 4>(shared.histograms, terms, shared.quantum, space.timeSums,

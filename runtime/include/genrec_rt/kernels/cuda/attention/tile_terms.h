@@ -62,6 +62,11 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
   /// Whether far tiles have a loop of their own. In backward only where registers have room for it.
   static constexpr bool kMayBeFlat =
       C::PositionBias && (RowsAreQueries || (Columns <= 64 && C::Qk <= 128 && C::V <= 128));
+  /// Whether a tile has one position bias: `away` is key minus query of its first row and column,
+  /// or the other way round.
+  static __device__ bool hasOneBias(const AttentionArgs<typename C::Element> &args, int away) {
+    return positionBucket(args, away - kOrigin) == positionBucket(args, away - kOrigin + kBand - 1);
+  }
   alignas(16) int64_t times[C::TimeBias ? Columns : 2];
   int64_t leastTime, mostTime;
   alignas(16) float band[C::PositionBias ? kBand : 4];
@@ -78,8 +83,7 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
     const int lane = laneOf(), length = terms.mask.length;
     if constexpr (C::PositionBias) {
       const int away = RowsAreQueries ? columnBegin - rowBegin : rowBegin - columnBegin;
-      const bool flat = kMayBeFlat && positionBucket(args, away - kOrigin) ==
-                                          positionBucket(args, away - kOrigin + kBand - 1);
+      const bool flat = kMayBeFlat && hasOneBias(args, away);
       if (lane == 0)
         isFlat = flat;
 #pragma unroll 4
@@ -88,7 +92,7 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
     }
     if constexpr (C::TimeBias) {
       int64_t least = INT64_MAX, most = INT64_MIN;
-#pragma unroll 1
+#pragma unroll 2
       for (int c = lane; c < Columns; c += kWarp) {
         // Behind the end stands the last time, so that it does not widen the range.
         const int column = columnBegin + c < length ? columnBegin + c : length - 1;
@@ -109,7 +113,7 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
       }
     }
     if constexpr (!RowsAreQueries)
-#pragma unroll 1
+#pragma unroll 2
       for (int c = lane; c < Columns; c += kWarp) {
         const bool inside = columnBegin + c < length;
         const int64_t row = terms.first + columnBegin + c;
