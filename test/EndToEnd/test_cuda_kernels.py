@@ -120,7 +120,7 @@ ALLOWANCE = """
 row_impression_concat_columns 200 0 0 # its hundreds of inputs are as many pointers
 row_request_concat_columns 128 0 0 # the rows of 26 tables and more are under way at once
 row_norm 128 104 0 # sine and cosine: large arguments index the digits of 2/pi on the stack
-row_event_reduce_rows_dropout 80 48 112 # the sampled softmax of three blocks of 256 threads: its loops over negatives spill nothing
+row_event_reduce_rows_dropout 80 48 112 # sampled softmax: loops over negatives spill nothing
 row_touched_ 96 16 40 # where the gradients of a row are
 transform_columns 128 192 0 # sums over a long string, whose hash is among the columns
 . 96 16 16 # values of a row stay in registers: five blocks of 128 threads on a multiprocessor; ptxas spills a register or two to have more

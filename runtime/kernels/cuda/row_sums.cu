@@ -75,10 +75,12 @@ __device__ float *placeOf(const SumResults &results, int64_t column) {
 __device__ float addPart(const float *column, int64_t floats, int64_t begin, int64_t end) {
   Tree tree;
   for (int64_t first = begin; first < end; first += kBatch) {
+    // Behind the last chunk its sum is read once more: no load waits for a branch.
+    const int64_t last = end - 1;
     float values[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i)
-      values[i] = first + i < end ? column[(first + i) * floats] : 0;
+      values[i] = column[(first + i < last ? first + i : last) * floats];
     tree.add(addBatch(values, end - first));
   }
   return tree.sum();
