@@ -61,38 +61,49 @@ __device__ inline int64_t itemsAfter(int64_t size, int32_t levels) {
   return size;
 }
 
+/// kTerms items from `first` on, as addColumns. Their rows are loaded together, so that a lane
+/// waits for memory once for all of them; then they are added one after another.
+template <int kTerms, int kEach, class Next>
+__device__ inline void addSome(int64_t first, bool isFirst, int64_t base, int64_t dim, Next next,
+                               float (&total)[kEach]) {
+  const float *row[kTerms];
+  float share[kTerms], values[kTerms][kEach];
+#pragma unroll
+  for (int i = 0; i < kTerms; ++i) {
+    share[i] = 1;
+    row[i] = next(first + i, share[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kTerms; ++i)
+#pragma unroll
+    for (int c = 0; c < kEach; ++c)
+      if (base + c * 32 < dim)
+        values[i][c] = row[i][base + c * 32];
+#pragma unroll
+  for (int i = 0; i < kTerms; ++i)
+#pragma unroll
+    for (int c = 0; c < kEach; ++c)
+      if (base + c * 32 < dim) {
+        const float term = values[i][c] * share[i];
+        total[c] = isFirst && i == 0 ? term : total[c] + term;
+      }
+}
+
 /// This lane's columns base, base + 32, … of the sum of items [begin, end), of which next(i) is
 /// the i-th row and its share; those at `dim` and beyond stay as they are. The first is not added
 /// to a zero: -0 stays -0, as on the CPU.
-/// Rows are loaded several together: a lane waits for memory once for all of them, and then adds
-/// them one after another.
 template <int kEach, class Next>
 __device__ inline void addColumns(int64_t begin, int64_t end, int64_t base, int64_t dim, Next next,
                                   float (&total)[kEach]) {
-  constexpr int kAhead = kEach < 4 ? 8 : 4;
-  for (int64_t first = begin; first < end; first += kAhead) {
-    const float *row[kAhead];
-    float share[kAhead], values[kAhead][kEach];
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) {
-      share[i] = 1;
-      row[i] = first + i < end ? next(first + i, share[i]) : nullptr;
-    }
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i)
-#pragma unroll
-      for (int c = 0; c < kEach; ++c)
-        if (first + i < end && base + c * 32 < dim)
-          values[i][c] = row[i][base + c * 32];
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i)
-#pragma unroll
-      for (int c = 0; c < kEach; ++c)
-        if (first + i < end && base + c * 32 < dim) {
-          const float term = values[i][c] * share[i];
-          total[c] = first + i == begin ? term : total[c] + term;
-        }
+  int64_t at = begin;
+  for (; at + 4 <= end; at += 4)
+    addSome<4>(at, at == begin, base, dim, next, total);
+  if (at + 2 <= end) {
+    addSome<2>(at, at == begin, base, dim, next, total);
+    at += 2;
   }
+  if (at < end)
+    addSome<1>(at, at == begin, base, dim, next, total);
 }
 
 template <int kEach>
