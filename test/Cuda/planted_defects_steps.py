@@ -46,7 +46,7 @@ STEPS_AND_EXCHANGES = [
     # Parameters.
     step("states of optimizers are not brought", "copies->in(parameter.device.states, parameter.host.states, parameter.stateFloats * kFloat);", ";", file="state.cpp", tests="Seeds/DeviceSteps.ParametersAreBroughtWhole/0"),
     step("a parameter is brought before every step", "parameter.isGiven = false;", ";", file="state.cpp"),
-    step("states of optimizers are fetched from the values", "copies->out(parameter.host.states, parameter.device.states,", "copies->out(parameter.host.states, parameter.device.value,", file="state.cpp", tests="Seeds/DeviceSteps.ParametersAreBroughtWhole/0"),
+    step("states of optimizers are fetched from the values", "copies->out(parameter.host.states, parameter.device.states, parameter.stateFloats * kFloat);", "copies->out(parameter.host.states, parameter.device.value, parameter.stateFloats * kFloat);", file="state.cpp", tests="Seeds/DeviceSteps.ParametersAreBroughtWhole/0"),
     # Sums of portions.
     exchange("slices leave out the last floats", "((sum.length + ranks - 1) / ranks + 15) / 16 * 16", "(sum.length / ranks + 15) / 16 * 16", file=SUMS, tests="Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/0"),
     exchange("portions have numbers of the step before", "sum.given = 0;", ";", file=SUMS, tests="Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/0"),
