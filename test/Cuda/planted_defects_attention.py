@@ -95,7 +95,7 @@ ATTENTION = [
     hopper("scores are not awaited, backward", BACKWARD, "waitForProducts<kAwaitsBoth ? 0 : 1>();"),
     hopper("dOut . v is not awaited", BACKWARD, "waitForProducts<Shape::kValues ? 1 : 0>();"),
     hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<1>();"),
-    hopper("the last products are not awaited, backward", BACKWARD, "waitForProducts<0>();\n    keepInRegisters(dV);\n    keepInRegisters(dK);"),
+    hopper("the last products are not awaited, backward", BACKWARD, "waitForProducts<0>();\n    keepInRegisters(left);"),
     hopper("gradients are multiplied before all are written", BACKWARD, "syncConsumers(kGradientsWritten);"),
     hopper("gradients of all tiles have one buffer", BACKWARD, "buffer ^= 1;"),
     hopper("gradients are written without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=2),

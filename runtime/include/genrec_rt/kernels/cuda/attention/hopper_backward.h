@@ -258,11 +258,12 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
       scoreGradients(scores, dots, kept, terms, shared.tile[stage]);
       addGradients(dots, weights, stage, column);
     }
-    waitForProducts<0>();
+    if constexpr (!Shape::kKeys) {
+      waitForProducts<0>();
+      keepInRegisters(weights);
+    }
     keepInRegisters(dV);
     keepInRegisters(dK);
-    if constexpr (!Shape::kKeys)
-      keepInRegisters(weights);
   }
 
   /// Adds what is still held of the position sums; behind the last tile.
