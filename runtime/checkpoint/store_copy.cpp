@@ -11,6 +11,8 @@ namespace {
 /// Bytes that go to the host at once, and that all copies of a save may take.
 constexpr int64_t kPieceBytes = int64_t(8) << 20;
 constexpr int64_t kMostBytes = int64_t(512) << 20;
+/// What exportRows takes for the rows of all tables that share a store.
+constexpr int64_t kAllMembers = -1;
 
 } // namespace
 
@@ -31,7 +33,7 @@ StoreCopy::StoreCopy(TableStore &store)
   const int64_t count = store.size({});
   StoreArray<int64_t> ids(store, count, {});
   StoreArray<float *> rows(store, count, {});
-  store.exportRows({}, TableStore::kAllMembers, 0, count, ids.data(), rows.data());
+  store.exportRows({}, kAllMembers, 0, count, ids.data(), rows.data());
   keys.resize(static_cast<size_t>(count));
   ids.fetch(keys.data());
   sortByMember();

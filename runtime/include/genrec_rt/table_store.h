@@ -182,8 +182,6 @@ public:
   virtual int64_t size(const StoreStream &on) const = 0;
   virtual int64_t memberSize(const StoreStream &on, int64_t member) const = 0;
 
-  /// Of exportRows: all members; ids are then keys of the store.
-  static constexpr int64_t kAllMembers = -1;
   /// Ids and addresses of the rows of a member from place `first` on, in the order of their
   /// numbers. Either array may be null. Waits for the stream.
   virtual void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count,
