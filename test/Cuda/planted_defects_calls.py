@@ -60,7 +60,6 @@ CALLS = [
            "matrix + static_cast<int>((first + r * groups) * ld)"),
     narrow("pools are written", KERNELS + "rows.cu", "GatherScatterPool", "out + parent * ldOut",
            "out + static_cast<uint32_t>(parent * ldOut)"),
-    Defect("lists of a warp are divided by one's length", KERNELS + "rows.cu", "Rows/0.PoolSums*", "from = to;", ""),
     narrow("the left factor is read", KERNELS + "sized_products.cu", "SizedProducts", "p.left[row * p.ldLeft + step]",
            "p.left[static_cast<int>(row * p.ldLeft + step)]"),
     narrow("the right factor is read", KERNELS + "sized_products.cu", "SizedProducts", "p.right[step * p.ldRight + column]",

@@ -29,8 +29,6 @@ UNIQUE_DEFECTS = [
     Defect("the first item is set without an atomic", UNIQUE_TABLE, "Unique.*", "atomicMin(items + at, item);", "storeRelaxed(items + at, item);"),
     Defect("equal ids of two segments are one in a tile", UNIQUE_TABLE, "Unique.Segments*",
            "segment.of(batch, first + item).has(first + there)", "true"),
-    Defect("all positions of a tile are of one segment", UNIQUE_TABLE, "Unique.Segments*", "return has(i) ? *this : Segment(batch, i);",
-           "return *this;"),
     Defect("repetitions in a tile are not counted", UNIQUE, "Unique.*", "atomicAdd(ofTile.repetitions + placed.slot[round], 1u);", ";"),
     Defect("repetitions are read before all are counted", UNIQUE, "Unique.*", "__syncthreads(); // repetitions", "; // repetitions"),
     Defect("numbers of a tile are read too early", UNIQUE, "Unique.*", "__syncthreads(); // numbers", "; // numbers"),
