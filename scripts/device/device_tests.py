@@ -8,7 +8,6 @@ kernels/cuda/tensor/bulk.h): what it prints names the barrier and who waited.
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -57,11 +56,6 @@ def grouped(tests: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     for program, test in tests:
         by_program.setdefault(program, []).append(test)
     return [(p, named[at : at + GROUP]) for p, named in by_program.items() for at in range(0, len(named), GROUP)]
-
-
-def job_left(part: Part) -> float:
-    """Seconds of the job that runs."""
-    return part.job_end - time.monotonic()
 
 
 def stuck(output: str, waits: dict[str, str]) -> list[str]:
@@ -123,7 +117,7 @@ class Tests:
         passes nor is skipped there is run alone.
         """
         ended: dict[str, str] = {}
-        if len(tests) > 1 and min(part.left, job_left(part)) >= 2:
+        if len(tests) > 1 and part.job_left >= 2:
             outcome = part.call([self.folder / program, f"--gtest_filter={':'.join(tests)}"], seconds)
             ended = {test: how for how, test in ENDED.findall(outcome.output) if test in tests}
         with part.lock:
@@ -139,7 +133,7 @@ class Tests:
 
     def run_one(self, part: Part, job: Job, program: str, test: str, seconds: float) -> str:
         """The failure of one test."""
-        if min(part.left, job_left(part)) < 2:
+        if part.job_left < 2:
             return f"{test}: not run, the time was over"
         outcome = part.call([self.folder / program, f"--gtest_filter={test}", "--gtest_brief=1"], seconds)
         ran = re.search(r"\[  PASSED  \] (\d+) test", outcome.output)

@@ -88,6 +88,11 @@ class Part:
         """Seconds."""
         return self.seconds - (time.monotonic() - self.begin)
 
+    @property
+    def job_left(self) -> float:
+        """Seconds of the job that runs, and of the part."""
+        return min(self.left, self.job_end - time.monotonic())
+
     def write(self) -> None:
         """Replaces the results by what is known now."""
         with self.lock:
@@ -118,7 +123,7 @@ class Part:
         `more`: its environment.
         """
         words = [str(word) for word in command]
-        limit = max(min(limit, self.left, self.job_end - time.monotonic()), 1.0)
+        limit = max(min(limit, self.job_left), 1.0)
         begin = time.monotonic()
         try:
             process = subprocess.Popen(

@@ -34,7 +34,6 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "scripts"))
 
 import device_examples  # noqa: E402
-from device_examples import STEPS  # noqa: E402
 from device_figures import Figures  # noqa: E402
 from device_tests import Tests  # noqa: E402
 from environment import (  # noqa: E402
@@ -100,7 +99,9 @@ def find_lacks(manifest: dict[str, Any], device: str) -> tuple[dict[str, str], d
     return lacks, {"compute-sanitizer": sanitizer, "ncu": ncu, "python": python}
 
 
-def jobs_of(number: int, folder: Path, manifest: dict[str, Any], python: str, steps: int = STEPS) -> list[Job]:
+def jobs_of(
+    number: int, folder: Path, manifest: dict[str, Any], python: str, steps: int = device_examples.STEPS
+) -> list[Job]:
     """The jobs of a part, in order."""
     programs: dict[str, list[str]] = manifest["programs"]
     if number == 1:
@@ -114,7 +115,7 @@ def jobs_of(number: int, folder: Path, manifest: dict[str, Any], python: str, st
     return Profile(runs, manifest["kernels"]).jobs()
 
 
-def figures_and_examples(folder: Path, manifest: dict[str, Any], python: str, steps: int = STEPS) -> list[Job]:
+def figures_and_examples(folder: Path, manifest: dict[str, Any], python: str, steps: int) -> list[Job]:
     """Part 2. What something is asked of comes first of the examples, so that what is slow cuts off the others."""
     figures = Figures(folder, list(manifest["programs"]), python, os.environ.get("GENERATIVE_RECOMMENDERS", ""))
     examples = device_examples.jobs(folder / "examples", list(manifest["examples"]), manifest["refused"], steps)
@@ -228,7 +229,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--only", default="", help="jobs of the part, separated by commas")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of every example")
+    parser.add_argument("--steps", type=int, default=device_examples.STEPS, help="of every example")
     given = parser.parse_args(words)
     try:
         given.out.mkdir(parents=True, exist_ok=True)
