@@ -3,10 +3,11 @@
     python3 device_examples.py FOLDER OUT [--only NAME,…] [--steps N] [--batch N]
 
 FOLDER/<example>/ has the binaries `cpu` and `device`, and example.json: files and flags of both. Both train the same
-steps from the same seed, the CPU's on all threads; then both evaluate, each its own checkpoint. A model with
-`step_flops` has no binary for the CPU: it trains SPEED_STEPS steps, and its rate is reported. Prints a line per
-example, and ends with 1 where one disagrees. `make device` packs this script; tests run it on binaries of the emulated
-device.
+steps from the same seed, the CPU's on all threads; then both evaluate, each its own checkpoint. Where they part, the
+CPU's binary trains again with its sums over a batch cut at portions, the same arithmetic in another order: some models
+amplify rounding, and a device may not part further than ROUNDING times what such runs do. A model with `step_flops`
+has no binary for the CPU: it trains SPEED_STEPS steps, and its rate is reported. Prints a line per example, and ends
+with 1 where one disagrees. `make device` packs this script; tests run it on binaries of the emulated device.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import math
 import statistics
 import sys
 import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,8 @@ from jobs import Job, Part
 STEPS = 100
 LOSS = 1e-5  # by how much of itself a loss may part
 METRIC = 0.002  # by how much a metric may
+PORTIONS = range(2, 8)  # of the CPU's runs that say what rounding does
+ROUNDING = 2  # times as far as these part from the first one a device may
 SPEED_STEPS = 16  # of a model that is there for its speed
 WARM = 10  # steps that times leave out: memory is taken, and graphs are captured there
 EXAMPLE_SECONDS = 30  # for all of an example
@@ -50,6 +55,39 @@ def step_seconds(steps: list[dict[str, Any]]) -> float | None:
     return statistics.median(times) if times else None
 
 
+@dataclass(frozen=True)
+class Run:
+    """What a binary's training came to: the loss of each step, the time of one, and metrics of its checkpoint."""
+
+    losses: list[float]
+    seconds: float | None
+    metrics: dict[str, float]
+
+    def apart(self, other: Run) -> list[float]:
+        """By how much of itself each loss of `other` is missed."""
+        return [abs(a - b) / max(abs(b), 1e-30) for a, b in zip(self.losses, other.losses, strict=True)]
+
+
+def disagreements(device: Run, cpu: Run, others: list[Run]) -> list[str]:
+    """What parts further than it may: than LOSS and METRIC, and than ROUNDING times what `others`, of the CPU, do."""
+    failures = []
+    apart, spread = device.apart(cpu), [other.apart(cpu) for other in others]
+    most = LOSS
+    for step, one in enumerate(apart):
+        most = max([most, *(ROUNDING * run[step] for run in spread)])
+        if not one <= most:  # NaN, too
+            losses = f"{device.losses[step]}, on the CPU {cpu.losses[step]}"
+            where = f"first in step {step + 1}, more than {most:.1e}"
+            failures.append(f"losses part by {max(apart):.1e}; {where}: {losses}")
+            break
+    for name, value in cpu.metrics.items():
+        other = device.metrics.get(name, float("nan"))
+        most = max([METRIC, *(ROUNDING * abs(run.metrics[name] - value) for run in others)])
+        if name != "loss" and not abs(other - value) <= most:
+            failures.append(f"{name} is {other}, on the CPU {value}: more than {most:.1e} apart")
+    return failures
+
+
 class Example:
     """An example in its folder."""
 
@@ -71,30 +109,21 @@ class Example:
             raise ExampleError(f"{side} {command}: {outcome.failure}")
         return outcome.output
 
-    def train(self, part: Part, side: str, work: Path) -> list[dict[str, Any]]:
-        """Its steps; the checkpoint is work/<side>."""
-        more = [
-            *self.train_flags,
-            "--epochs",
-            1000,
-            "--max-steps",
-            self.steps,
-            "--seed",
-            7,
-            "--log-every",
-            1,
-            "--progress",
-            "json",
-        ]
-        steps = read_steps(self.run(part, side, "train", self.train_data, *more, "--checkpoint", work / side))
+    def train(self, part: Part, side: str, checkpoint: Path, *more: object) -> list[dict[str, Any]]:
+        """Its steps."""
+        flags = [
+            *self.train_flags, "--epochs", 1000, "--max-steps", self.steps, "--seed", 7, "--log-every", 1,
+            "--progress", "json", "--checkpoint", checkpoint, *more,
+        ]  # fmt: skip
+        steps = read_steps(self.run(part, side, "train", self.train_data, *flags))
         if len(steps) != self.steps:
             raise ExampleError(f"{side} train: {len(steps)} steps, asked for {self.steps}")
         return steps
 
-    def evaluate(self, part: Part, side: str, work: Path) -> dict[str, float]:
+    def evaluate(self, part: Part, side: str, checkpoint: Path) -> dict[str, float]:
         """Its metrics, and the loss."""
-        report = work / f"{side}.json"
-        more = ["--checkpoint", work / side, "--progress", "none", "--metrics-json", report]
+        report = checkpoint.with_name(f"{checkpoint.name}.json")
+        more = ["--checkpoint", checkpoint, "--progress", "none", "--metrics-json", report]
         self.run(part, side, "evaluate", self.valid_data, *more)
         found = json.loads(report.read_text())["evaluation"]
         return {"loss": found["loss"], **found["metrics"]}
@@ -102,7 +131,7 @@ class Example:
     def measure(self, part: Part, found: dict[str, Any]) -> list[str]:
         """The rate of a step, and whether it computed anything. `found` gets what is measured."""
         with tempfile.TemporaryDirectory(prefix="genrec-example-") as name:
-            steps = self.train(part, "device", Path(name))
+            steps = self.train(part, "device", Path(name) / "device")
         found["steps"], found["batch"], found["losses"] = self.steps, self.batch, [step["loss"] for step in steps]
         if (seconds := step_seconds(steps)) is not None:
             found["device_step_seconds"], found["tflops_per_second"] = seconds, self.step_flops / seconds * 1e-12
@@ -110,28 +139,41 @@ class Example:
             return [f"losses are not finite: {found['losses']}"]
         return []
 
+    def whole(self, part: Part, side: str, checkpoint: Path, *more: object) -> Run:
+        """Trains and evaluates."""
+        steps = self.train(part, side, checkpoint, *more)
+        return Run([step["loss"] for step in steps], step_seconds(steps), self.evaluate(part, side, checkpoint))
+
+    def with_portions(self, part: Part, work: Path) -> list[Run]:
+        """The CPU's runs that say what rounding does, as many as there is time for and the model can have."""
+        runs: list[Run] = []
+        for portions in PORTIONS:
+            begin = time.monotonic()
+            try:
+                runs.append(self.whole(part, "cpu", work / f"portions-{portions}", "--portions", portions))
+            except ExampleError as error:
+                part.say(f"  no more runs to measure rounding: {error}")
+                break
+            if 2 * (time.monotonic() - begin) > part.job_left:
+                break
+        return runs
+
     def compare(self, part: Part, found: dict[str, Any]) -> list[str]:
         """What disagrees. `found` gets what is measured, as it is."""
         with tempfile.TemporaryDirectory(prefix="genrec-example-") as name:
             work = Path(name)
-            device, cpu = (self.train(part, side, work) for side in ("device", "cpu"))
-            apart = [abs(a["loss"] - b["loss"]) / max(abs(b["loss"]), 1e-30) for a, b in zip(device, cpu, strict=True)]
-            found["losses_apart"], found["steps"], found["batch"] = max(apart), self.steps, self.batch
-            for side, steps in (("device", device), ("cpu", cpu)):
-                if (seconds := step_seconds(steps)) is not None:
-                    found[f"{side}_step_seconds"] = seconds
-            failures = []
-            if not max(apart) <= LOSS:  # NaN, too
-                step = next(step for step, one in enumerate(apart, 1) if not one <= LOSS)
-                losses = f"{device[step - 1]['loss']}, on the CPU {cpu[step - 1]['loss']}"
-                failures.append(f"losses part by {max(apart):.1e}, at most {LOSS:g}; first in step {step}: {losses}")
-            metrics = {side: self.evaluate(part, side, work) for side in ("device", "cpu")}
-            found["metrics"] = metrics
-            for name, value in metrics["cpu"].items():
-                other = metrics["device"].get(name, float("nan"))
-                if name != "loss" and not abs(other - value) <= METRIC:
-                    failures.append(f"{name} is {other}, on the CPU {value}: more than {METRIC} apart")
-            return failures
+            device, cpu = (self.whole(part, side, work / side) for side in ("device", "cpu"))
+            found["losses_apart"], found["steps"], found["batch"] = max(device.apart(cpu)), self.steps, self.batch
+            found["metrics"] = {"cpu": cpu.metrics, "device": device.metrics}
+            for side, run in (("device", device), ("cpu", cpu)):
+                if run.seconds is not None:
+                    found[f"{side}_step_seconds"] = run.seconds
+            if not disagreements(device, cpu, []):
+                return []
+            others = self.with_portions(part, work)
+            found["cpu_apart"] = max((max(other.apart(cpu)) for other in others), default=0.0)
+            found["cpu_runs"] = len(others)
+            return disagreements(device, cpu, others)
 
 
 def line(name: str, found: dict[str, Any]) -> str:
@@ -141,6 +183,8 @@ def line(name: str, found: dict[str, Any]) -> str:
         return f"  {name:<22} a step {seconds * 1e3:.3f} ms, {rate:.1f} TFLOP/s"
     text = f"  {name:<22} losses within {found.get('losses_apart', float('nan')):.1e} over {found.get('steps')} steps"
     times = [found.get(f"{side}_step_seconds") for side in ("device", "cpu")]
+    if "cpu_apart" in found:
+        text += f"; {found['cpu_runs']} runs of the CPU with portions within {found['cpu_apart']:.1e}"
     if all(times):
         text += f"; a step {times[0] * 1e3:.3f} ms, on the CPU {times[1] * 1e3:.3f} ms"
     return text

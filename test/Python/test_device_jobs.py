@@ -177,21 +177,37 @@ def test_every_benchmark_has_its_time_and_all_fit_into_the_part() -> None:
 
 BINARY = """
 def flag(name): return WORDS[WORDS.index(name) + 1] if name in WORDS else None
+part = MOVED if 'portions-5' in flag('--checkpoint') else 0  # one of the CPU's runs with portions
 loss = {'device': DEVICE, 'cpu': 0.5}[NAME]
+if part is None:
+    sys.exit('error: no portions')
 if WORDS[0] == 'train':
     for step in range(1, STEPS[NAME] + 1):
-        print(json.dumps({'event': 'step', 'step': step, 'loss': loss, 'seconds': step * 0.01}))
+        now = loss if step > 6 or NAME == 'device' and EARLY else 0.5
+        print(json.dumps({'event': 'step', 'step': step, 'loss': now + part * (step > 6), 'seconds': step * 0.01}))
     os.mkdir(flag('--checkpoint'))
 else:
     assert os.path.isdir(flag('--checkpoint')) and flag('--catalogue').startswith('items=/')
-    metrics = {'auc': {'device': AUC, 'cpu': 0.7}[NAME]}
+    metrics = {'auc': {'device': AUC, 'cpu': 0.7 + part}[NAME]}
     open(flag('--metrics-json'), 'w').write(json.dumps({'evaluation': {'loss': loss, 'metrics': metrics}}))
 """
 
 
-def compare(folder: Path, device: float = 0.5, auc: float = 0.7, steps: int = 12, body: str = BINARY) -> dict[str, Any]:
-    """Compares an example whose binaries are made up."""
+def compare(
+    folder: Path,
+    device: float = 0.5,
+    auc: float = 0.7,
+    steps: int = 12,
+    body: str = BINARY,
+    moved: float | None = 0,
+    early: bool = True,
+) -> dict[str, Any]:
+    """Compares an example whose binaries are made up.
+
+    A run of the CPU in portions parts by `moved` from step 7 on, and so does the device unless `early`.
+    """
     given = f"DEVICE, AUC, STEPS = float('{device}'), {auc}, {{'device': {steps}, 'cpu': 12}}\n"
+    given += f"MOVED, EARLY = {moved}, {early}\n"
     for side in ("device", "cpu"):
         program(folder / "clicks" / side, given + body)
     (folder / "clicks" / "example.json").write_text(json.dumps(SPEC))
@@ -208,16 +224,31 @@ def test_examples_agree_within_their_bounds(tmp_path: Path) -> None:
     assert details["metrics"]["device"]["auc"] == 0.7015
 
 
+def test_an_example_may_amplify_rounding_as_the_cpu_does(tmp_path: Path) -> None:
+    found = compare(tmp_path, device=0.501, auc=0.703, moved=0.0016, early=False)
+    assert found["status"] == "passed", found
+    assert found["details"]["losses_apart"] == pytest.approx(0.002)
+    assert found["details"]["cpu_apart"] == pytest.approx(0.0032)
+    assert found["details"]["cpu_runs"] == 6
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"device": 0.50001}, "losses part by 2.0e-05, at most 1e-05; first in step 1: 0.50001, on the CPU 0.5"),
+        ({"device": 0.50001}, "losses part by 2.0e-05; first in step 1, more than 1.0e-05: 0.50001, on the CPU 0.5"),
+        (
+            {"device": 0.501, "moved": 0.0004, "early": False},
+            "first in step 7, more than 1.6e-03: 0.501, on the CPU 0.5",
+        ),
+        ({"device": 0.501, "moved": 0.001}, "first in step 1, more than 1.0e-05"),
+        ({"device": 0.501, "moved": None}, "losses part by 2.0e-03; first in step 1"),
+        ({"auc": 0.703, "moved": 0.001}, "auc is 0.703, on the CPU 0.7: more than 2.0e-03 apart"),
         ({"device": float("nan")}, "losses part by nan"),
-        ({"auc": 0.703}, "auc is 0.703, on the CPU 0.7: more than 0.002 apart"),
+        ({"auc": 0.703}, "auc is 0.703, on the CPU 0.7: more than 2.0e-03 apart"),
         ({"steps": 11}, "device train: 11 steps, asked for 12"),
         ({"body": "sys.exit('error: there is no device')"}, "device train: status 1: error: there is no device"),
     ],
-    ids=["loss", "nan", "metric", "steps", "failure"],
+    ids=["loss", "rounding", "early", "portions", "moved", "nan", "metric", "steps", "failure"],
 )
 def test_examples_that_disagree_are_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     found = compare(tmp_path, **change)
@@ -226,7 +257,8 @@ def test_examples_that_disagree_are_named(tmp_path: Path, change: dict[str, Any]
 
 def measure_large(folder: Path, loss: str) -> dict[str, Any]:
     """The job of a model that is there for its speed; it has no binary for the CPU."""
-    program(folder / "large" / "device", f"DEVICE, AUC, STEPS = float('{loss}'), 0.7, {{'device': 16}}\n" + BINARY)
+    given = f"DEVICE, AUC, STEPS = float('{loss}'), 0.7, {{'device': 16}}\nMOVED, EARLY = 0, True\n"
+    program(folder / "large" / "device", given + BINARY)
     (folder / "large" / "example.json").write_text(json.dumps({**SPEC, "step_flops": 2e10}))
     device_examples.main([str(folder), str(folder / "out")])
     return results(folder / "out", 2)["jobs"]["example large"]
