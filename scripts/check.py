@@ -22,6 +22,7 @@ from build import ROOT, binary_folder, duration
 LIT = "/usr/lib/llvm-22/bin/lit"
 SUITE_LIMIT_SECONDS = 30 * 60
 SHOWN_LINES_PER_FAILURE = 60
+SHOWN_SLOW_TESTS = 20
 WORKERS = os.cpu_count() or 1
 SHARDS_PER_WORKER = 4  # the last ones are short: no processor waits long for another
 LONG_LIT_TESTS = ("Tools/genrec-fuzz.test", "Cuda/pack.test")
@@ -30,11 +31,19 @@ LONG_LIT_TESTS = ("Tools/genrec-fuzz.test", "Cuda/pack.test")
 
 @dataclass
 class Result:
-    """What one suite came to; `failures` holds (test, output)."""
+    """What one suite came to; `failures` holds (test, output), `times` (seconds, test)."""
 
     passed: int = 0
     skipped: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
+    times: list[tuple[float, str]] = field(default_factory=list)
+
+    def add(self, other: "Result") -> None:
+        """Takes in what another suite, or another process of this one, came to."""
+        self.passed += other.passed
+        self.skipped += other.skipped
+        self.failures += other.failures
+        self.times += other.times
 
 
 @dataclass
@@ -62,6 +71,7 @@ def read_junit(report: Path) -> Result:
     result = Result()
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         name = f"{case.get('classname', '')}.{case.get('name', '')}".lstrip(".")
+        result.times.append((float(case.get("time") or 0), name))
         broken = [child for child in case if child.tag in ("failure", "error")]
         if broken:
             text = "\n".join(filter(None, (broken[0].get("message"), broken[0].text)))
@@ -78,6 +88,7 @@ def read_gtest(report: Path) -> Result:
     result = Result()
     for group in json.loads(report.read_text())["testsuites"]:
         for case in group["testsuite"]:
+            result.times.append((float(case.get("time", "0s").rstrip("s")), f"{group['name']}.{case['name']}"))
             if case.get("failures"):
                 text = "\n".join(failure["failure"] for failure in case["failures"])
                 result.failures.append((f"{group['name']}.{case['name']}", text))
@@ -175,11 +186,10 @@ def run_shards(suite: Suite, log: Path) -> Result:
     shards = range(suite.shards)
     with ThreadPoolExecutor(WORKERS) as pool:
         results = list(pool.map(run, map(suite.shard, shards), (log.with_suffix(f".{i}.log") for i in shards)))
-    return Result(
-        sum(result.passed for result in results),
-        sum(result.skipped for result in results),
-        [failure for result in results for failure in result.failures],
-    )
+    whole = Result()
+    for result in results:
+        whole.add(result)
+    return whole
 
 
 def start_long_tests_first(times: Path) -> None:
@@ -220,15 +230,16 @@ def main() -> int:
         if key not in groups:
             parser.error(f"there is no suite '{key}'; there are {', '.join(groups)}")
     start_long_tests_first(folder / "test" / ".lit_test_times.txt")
-    passed = failed = 0
+    whole = Result()
     for suite in [suite for key in chosen for suite in groups[key]]:
         begin = time.monotonic()
         result = run_shards(suite, reports / f"{suite.name.replace('/', '-')}.log")
         show(suite, result, time.monotonic() - begin)
-        passed += result.passed
-        failed += len(result.failures)
-    print(f"{passed} passed, {failed} failed")
-    return 0 if passed and not failed else 1
+        whole.add(result)
+    for seconds, test in sorted(whole.times, reverse=True)[:SHOWN_SLOW_TESTS]:
+        print(f"[check]   slow: {test} ({duration(seconds)})")
+    print(f"{whole.passed} passed, {len(whole.failures)} failed")
+    return 0 if whole.passed and not whole.failures else 1
 
 
 if __name__ == "__main__":

@@ -25,19 +25,20 @@ def run(tmp_path: Path, shell: str, read=check.read_junit) -> check.Result:
 def test_junit_counts_passes_failures_errors_and_skips(tmp_path: Path) -> None:
     """Failures and errors are both failures; what they said is kept."""
     cases = (
-        '<testcase classname="a" name="good"/><testcase name="left"><skipped/></testcase>'
+        '<testcase classname="a" name="good" time="2.5"/><testcase name="left"><skipped/></testcase>'
         '<testcase classname="a" name="bad"><failure message="one"/></testcase>'
         '<testcase classname="a" name="worse"><error>two</error></testcase>'
     )
     result = run(tmp_path, f"echo '<testsuites><testsuite>{cases}</testsuite></testsuites>' > $REPORT; exit 1")
     assert (result.passed, result.skipped) == (1, 1)
     assert result.failures == [("a.bad", "one"), ("a.worse", "two")]
+    assert sorted(result.times)[-1] == (2.5, "a.good")
 
 
 def test_gtest_counts(tmp_path: Path) -> None:
     """A disabled or skipped test is no pass."""
     cases = (
-        '{"name": "good", "status": "RUN", "result": "COMPLETED"},'
+        '{"name": "good", "status": "RUN", "result": "COMPLETED", "time": "1.25s"},'
         '{"name": "off", "status": "NOTRUN", "result": "SUPPRESSED"},'
         '{"name": "later", "status": "RUN", "result": "SKIPPED"},'
         '{"name": "bad", "status": "RUN", "result": "COMPLETED", "failures": [{"failure": "why"}]}'
@@ -46,6 +47,7 @@ def test_gtest_counts(tmp_path: Path) -> None:
     result = run(tmp_path, f"echo '{report}' > $REPORT; exit 1", check.read_gtest)
     assert (result.passed, result.skipped) == (1, 2)
     assert result.failures == [("S.bad", "why")]
+    assert sorted(result.times)[-1] == (1.25, "S.good")
 
 
 @pytest.mark.parametrize(
@@ -95,13 +97,13 @@ def test_shards_are_added_up_and_one_that_crashes_fails(tmp_path: Path) -> None:
 
 
 def test_the_last_line_and_the_exit_status(tmp_path: Path, monkeypatch, capsys) -> None:
-    """`N passed, N failed` is the last line, and a run of nothing is a failure."""
-    good = suite_of(tmp_path, "echo '<testsuites><testcase name=\"t\"/></testsuites>' > $REPORT")
+    """`N passed, N failed` is the last line, behind the slowest tests, and a run of nothing is a failure."""
+    good = suite_of(tmp_path, "echo '<testsuites><testcase name=\"t\" time=\"75\"/></testsuites>' > $REPORT")
     monkeypatch.setattr(check, "binary_folder", lambda preset: tmp_path)
     monkeypatch.setattr(sys, "argv", ["check.py"])
     monkeypatch.setattr(check, "find_suites", lambda preset, folder, reports: {"lit": [good]})
     assert check.main() == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed"
+    assert capsys.readouterr().out.splitlines()[-2:] == ["[check]   slow: t (1 min 15 s)", "1 passed, 0 failed"]
     monkeypatch.setattr(check, "find_suites", lambda preset, folder, reports: {"lit": []})
     assert check.main() == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 0 failed"

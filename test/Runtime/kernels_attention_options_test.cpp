@@ -2,6 +2,7 @@
 
 #include "kernels_attention_harness.h"
 
+#include <bit>
 #include <utility>
 
 namespace {
@@ -15,11 +16,22 @@ using Options =
                        (Mask & 2) != 0, (Mask & 4) != 0, (Mask & 8) != 0, (Mask & 16) != 0,
                        (Mask & 32) != 0, Masked>;
 
+#ifdef __AVX512F__
+// A kernel takes seconds to compile, and other vectors change no option: of masks with an even
+// number of options, where any five of the six are in every combination.
+constexpr bool kEvenOnly = true;
+#else
+constexpr bool kEvenOnly = false;
+#endif
+
 /// Lists from 1 to 70 rows: below, at and above a tile, a vector and a block.
+template <int Mask, bool Masked> void checkOptions() {
+  if constexpr (!kEvenOnly || std::popcount(static_cast<unsigned>(Mask)) % 2 == 0)
+    checkAttention<Options<Mask, 2, 18, 12, Masked>>({3, 0, 17, 70, 1, 49}, Mask);
+}
 template <int First, bool Masked = false, int... Masks>
 void checkOptions(std::integer_sequence<int, Masks...>) {
-  (checkAttention<Options<First + Masks, 2, 18, 12, Masked>>({3, 0, 17, 70, 1, 49}, First + Masks),
-   ...);
+  (checkOptions<First + Masks, Masked>(), ...);
 }
 
 KERNEL_TEST(KernelsAttentionOptions, WithoutDropout) {
