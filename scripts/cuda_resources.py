@@ -1,8 +1,10 @@
 """Reports registers, spills and shared memory of every compiled kernel and checks them against an allowance.
 
-Usage: python scripts/cuda_resources.py <folder or file of ptxas reports> <allowance file>
+Usage: python scripts/cuda_resources.py <folder or file of ptxas reports, or model compiled for CUDA> <allowance file>
 
-A report (*.ptxas) is what nvcc -Xptxas -v says; the build leaves one beside each object. Each line of the allowance
+A report (*.ptxas) is what nvcc -Xptxas -v says; the build leaves one beside each object. Of a compiled model its own
+kernels are looked up, in its machine code (by cuobjdump, of the wheel beside this Python), which does not say what is
+spilled, only what stack is taken. Each line of the allowance
 file is "<pattern> <registers> <stack bytes> <spilled bytes> # reason"; the first pattern (a regular expression) found
 in a kernel's name counts. Stack holds indexed local arrays and what spills. The last line printed is "N kernels, N over
 their allowance"; the exit status is 1 where one is over, or where there is none.
@@ -12,6 +14,7 @@ import argparse
 import re
 import subprocess
 import sys
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +25,10 @@ ENTRY = re.compile(
     re.DOTALL,
 )
 SHARED = re.compile(r"(\d+) bytes smem")
+# A name of C: those of the runtime's kernels are of C++.
+IN_MODEL = re.compile(
+    r"Function (?P<name>(?!_Z)\w+):\s+REG:(?P<registers>\d+) STACK:(?P<stack>\d+) SHARED:(?P<shared>\d+)"
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,25 @@ def kernels_of(report: Path) -> list[Kernel]:
     return sorted(kernels, key=lambda kernel: (kernel.name, kernel.target))
 
 
+def kernels_of_model(binary: Path) -> list[Kernel]:
+    """The kernels that a model's binary has besides those of the runtime."""
+    cuobjdump = Path(sysconfig.get_paths()["purelib"], "nvidia", "cu13", "bin", "cuobjdump")
+    listed = subprocess.run([cuobjdump, "-res-usage", binary], capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        sys.exit(f"{binary}: cuobjdump: {listed.stderr.strip()}")
+    return [
+        Kernel(entry["name"], "", int(entry["registers"]), int(entry["stack"]), 0, int(entry["shared"]))
+        for entry in IN_MODEL.finditer(listed.stdout)
+    ]
+
+
+def kernels_at(path: Path) -> list[Kernel]:
+    """The kernels of a folder of reports, a report or a model."""
+    if path.is_dir():
+        return [kernel for report in sorted(path.rglob("*.ptxas")) for kernel in kernels_of(report)]
+    return kernels_of(path) if path.suffix == ".ptxas" else kernels_of_model(path)
+
+
 def excess(kernel: Kernel, allowances: list[Allowance]) -> str:
     """What is wrong with the kernel; empty where nothing is."""
     allowed = next((a for a in allowances if a.pattern.search(kernel.name)), None)
@@ -109,17 +135,16 @@ def excess(kernel: Kernel, allowances: list[Allowance]) -> str:
 def main() -> int:
     """Entry point; returns 0 when there are kernels and all are within their allowance."""
     parser = argparse.ArgumentParser(description="checks registers and spills of compiled kernels")
-    parser.add_argument("reports", type=Path, help="folder of reports (*.ptxas), or one of them")
+    parser.add_argument("reports", type=Path, help="folder of reports (*.ptxas), one of them, or a compiled model")
     parser.add_argument("allowances", type=Path)
     arguments = parser.parse_args()
     allowances = read_allowances(arguments.allowances)
-    reports = sorted(arguments.reports.rglob("*.ptxas")) if arguments.reports.is_dir() else [arguments.reports]
-    kernels = [kernel for report in reports for kernel in kernels_of(report)]
+    kernels = kernels_at(arguments.reports)
     over = 0
     print("registers  stack  spilled  shared  kernel")
     for kernel in kernels:
         taken = f"{kernel.registers:9} {kernel.stack:6} {kernel.spilled:8} {kernel.shared:7}"
-        print(f"{taken}  {kernel.name} ({kernel.target})")
+        print(f"{taken}  {kernel.name}" + f" ({kernel.target})" * bool(kernel.target))
         if complaint := excess(kernel, allowances):
             over += 1
             print(complaint)

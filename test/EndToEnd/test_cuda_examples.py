@@ -41,6 +41,15 @@ def compile_to(file: Path, binary: Path, target: str, *more: str) -> subprocess.
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
 
 
+def check_kernels(file: Path, packed: device_models.Packed, binary: Path) -> None:
+    """All that are printed are in the binary, and take no more than they may."""
+    printed = binary.with_suffix(".cu")
+    call(tool("genrec-compile"), file, *packed.compile, "--emit=cuda-kernels", "-o", printed)
+    allowance = Path(__file__).parent / "Inputs" / "row_kernels.allowance"
+    checked = call(sys.executable, ROOT / "scripts" / "cuda_resources.py", binary, allowance)
+    assert f"{printed.read_text().count('__global__')} kernels, 0 over" in checked
+
+
 def expect_no_device(*words: object) -> None:
     """Where there is a device, nothing."""
     if Path("/dev/nvidiactl").exists():
@@ -66,7 +75,8 @@ def test_nvcc_compiles_the_example(name: str, tmp_path: Path) -> None:
     if name in REFUSED:
         assert made.returncode == 1 and REFUSED[name] in made.stderr, made.stderr
         return
-    assert made.returncode == 0, made.stderr
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    check_kernels(file, packed, binary)
     for command in ("train", "evaluate", "predict"):
         assert "--data" in call(binary, command, "--help")
     assert "train" in call(binary, "--help")

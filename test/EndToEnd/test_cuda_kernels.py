@@ -116,32 +116,24 @@ def test_no_file_for_devices_knows_optimizers() -> None:
 
 # ---- for a device ----
 
-ALLOWANCE = """
-row_impression_concat_columns 200 0 0 # its hundreds of inputs are as many pointers
-row_request_concat_columns 128 0 0 # the rows of 26 tables and more are under way at once
-row_norm 128 104 0 # sine and cosine: large arguments index the digits of 2/pi on the stack
-row_event_reduce_rows_dropout 80 48 112 # sampled softmax: loops over negatives spill nothing
-row_touched_ 96 16 40 # where the gradients of a row are
-transform_columns 128 192 0 # sums over a long string, whose hash is among the columns
-. 96 16 16 # values of a row stay in registers: five blocks of 128 threads on a multiprocessor; ptxas spills a register or two to have more
-"""
 
-
-def test_nvcc_compiles_every_kernel(model: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["row_kernels", "pools"])
+def test_nvcc_compiles_every_kernel(program: str, tmp_path: Path) -> None:
+    """Those of the examples: test_cuda_examples.py."""
     nvcc = toolchain()["nvcc"]
     if not nvcc:
         pytest.skip("no nvcc")
-    source = model["cuda"]
+    source = printed(INPUTS / f"{program}.mlir", tmp_path)["cuda"]
     command = [nvcc, "-std=c++20", "-O3", "-fmad=false", "-Xptxas=-v", "-Werror", "all-warnings", "-arch=sm_90a"]
     ccache = [shutil.which("ccache")] if shutil.which("ccache") else []
     command += ["-ccbin", "g++", f"-I{ROOT}/runtime/include", "-c", source, "-o", tmp_path / "kernels.o"]
     result = subprocess.run([*ccache, *command], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    report, allowance = tmp_path / "kernels.ptxas", tmp_path / "allowance"
+    report = tmp_path / "kernels.ptxas"
     report.write_text(result.stderr)
-    allowance.write_text(ALLOWANCE)
     count = source.read_text().count("__global__")
-    assert f"{count} kernels, 0 over" in call(sys.executable, ROOT / "scripts" / "cuda_resources.py", report, allowance)
+    checked = call(sys.executable, ROOT / "scripts" / "cuda_resources.py", report, INPUTS / "row_kernels.allowance")
+    assert f"{count} kernels, 0 over" in checked
 
 
 # ---- on the host ----
