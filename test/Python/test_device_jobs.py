@@ -121,8 +121,14 @@ def test_sanitizers_pass_over_what_is_slow_and_fail_on_what_they_find(
         "if WORDS[1] == 'synccheck': time.sleep(20)\n"
         "if WORDS[1] == 'racecheck': sys.exit(print('========= Error: Race reported between Read') or 9)\n",
     )
-    part, _ = run_tests(tmp_path, {"check-cuda-runtime": ["Store.Works"]})
+    programs = {"check-cuda-runtime": ["Store.Works"], "check-cuda-watched": ["AttentionHopper.Hangs"]}
+    part, _ = run_tests(tmp_path, programs)
     found = results(part.out, 1)["jobs"]
+    commands = [line for line in part.log.read_text().splitlines() if line.startswith("$ compute-sanitizer")]
+    ends = {(words[3], Path(words[6]).name): words[-1].partition(":-")[2] for words in map(str.split, commands)}
+    assert ends.pop(("racecheck", "check-cuda-watched")) == "Probes.*"  # where all lanes release a barrier
+    assert ends.pop(("racecheck", "check-cuda-runtime")) == "AttentionHopper.*"
+    assert set(ends.values()) == {""}
     assert [found[tool]["status"] for tool in device_tests.TOOLS] == ["failed", "passed", "passed"]
     assert "Race reported" in found["racecheck"]["failures"][0]
     assert "not at its end" in found["synccheck"]["details"]["check-cuda-runtime"]

@@ -395,7 +395,7 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     initBarrier(&shared.keysFull, 1);
     for (int s = 0; s < Shape::kStages; ++s) {
       initBarrier(&shared.queriesFull[s], 1 + kWarp);
-      initBarrier(&shared.empty[s], kConsumers * 4);
+      initBarrier(&shared.empty[s], kConsumers * 4 * kReleases);
     }
     fenceBarrierInit();
     if constexpr (Shape::kKeys && (C::PositionBias || C::TimeBias))

@@ -82,7 +82,7 @@ template <class C> struct HopperForward {
     constexpr int kConsumerWarps = kConsumers * 4;
     auto init = [](Turns &turns, int full, int empty) {
       initBarrier(&turns.full, full);
-      initBarrier(&turns.empty, empty);
+      initBarrier(&turns.empty, empty * kReleases);
     };
     for (Turns &unit : shared.unit)
       init(unit, 1, kConsumerWarps + (kBiased ? kStages : 0));
@@ -102,11 +102,11 @@ struct HopperForwardMaps {
   TensorMap q, k, v;
 };
 
-/// Called by a warp that is done with what a barrier says is full: arrives once for all its lanes,
-/// where it `has` something.
+/// Called by a warp that is done with what a barrier says is full: arrives kReleases times, where
+/// it `has` something.
 __device__ __forceinline__ void release(Barrier *empty, bool has = true) {
   __syncwarp();
-  if (laneOf() == 0 && has)
+  if (laneOf() < kReleases && has)
     arrive(empty);
 }
 

@@ -38,6 +38,15 @@ template <int Rows, int Size> struct BulkTile {
   }
 };
 
+/// Arrivals of a warp that releases a barrier. One lane is enough, as __syncwarp orders what the
+/// others did before it; but a race checker may follow only what the thread that arrives did, so
+/// all lanes arrive in the programs that check waits.
+#if defined(GENREC_WATCHDOG)
+constexpr int kReleases = kWarp;
+#else
+constexpr int kReleases = 1;
+#endif
+
 #if defined(GENREC_SIMT)
 
 using simt::arrive;
