@@ -10,7 +10,7 @@ using namespace genrec::rt::cuda;
 using namespace genrec::rt::cuda::testing;
 
 constexpr AttentionLevel kPlain = AttentionLevel::plain;
-const std::vector<int64_t> kLengths = {0, 1, 2, 15, 16, 17, 0, 33, 47, 0};
+const std::vector<int64_t> kLengths = {0, 1, 2, 15, 16, 17, 0, 33, 70, 0};
 
 template <unsigned Features, ScoreKind Score = ScoreKind::silu, class Element = float, int Qk = 18,
           int V = 12>

@@ -7,6 +7,7 @@ FOLDER = "include/genrec_rt/kernels/cuda/attention/"
 FORWARD, BACKWARD = FOLDER + "hopper_forward.h", FOLDER + "hopper_backward.h"
 TILE_LIST, CALLS = FOLDER + "tile_list.h", FOLDER + "attention.h"
 MMA_FORWARD, MMA_BACKWARD = FOLDER + "mma_forward.h", FOLDER + "mma_backward.h"
+PLAIN_TILES = FOLDER + "plain_tiles.h"
 PLAIN, BIAS, TERMS = FOLDER + "plain.h", FOLDER + "bias_gradient.h", FOLDER + "tile_terms.h"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -121,4 +122,9 @@ ATTENTION = [
     Defect("keys are loaded over those that are read", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=1),
     Defect("keys are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=2),
     Defect("weights are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=3),
+    Defect("gradients are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=4),
+    Defect("gradients of keys are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=7),
+    Defect("the last four of a row has the next head's columns", PLAIN_TILES, PLAIN_TESTS, "inside && column + i < Size", "inside"),
+    Defect("a part of a diagonal is added twice", PLAIN, PLAIN_TESTS, "part * kRowsOfPart", "0"),
+    Defect("sums are not scaled where a row has a new maximum", PLAIN, PLAIN_TESTS, "out.multiply(factors);", ";"),
 ]  # fmt: skip

@@ -124,16 +124,18 @@ template <class C> dim3 prepareGrid(const AttentionArgs<typename C::Element> &ar
 
 template <class C>
 void forwardPlain(const AttentionArgs<typename C::Element> &args, cudaStream_t stream) {
-  const LaunchShape shape{gridOf(args, kPlainTile), dim3(kPlainThreads), sizeof(plain::Shared<C>)};
-  GENREC_CUDA_LAUNCH(stream, shape, (attentionForwardPlain<C>), args, tilesOf(args, kPlainTile));
+  const LaunchShape shape{gridOf(args, kPlainTile<C>), dim3(kPlainThreads),
+                          sizeof(plain::Shared<C, false>)};
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionForwardPlain<C>), args, tilesOf(args, kPlainTile<C>));
 }
 
 template <class C>
 void backwardPlain(const AttentionArgs<typename C::Element> &args,
                    const AttentionGradients<typename C::Element> &gradients,
                    const BackwardSpace &space, int pairBits, cudaStream_t stream) {
-  const LaunchShape shape{gridOf(args, kPlainTile), dim3(kPlainThreads), sizeof(plain::Shared<C>)};
-  const int tiles = tilesOf(args, kPlainTile);
+  const LaunchShape shape{gridOf(args, kPlainTile<C>), dim3(kPlainThreads),
+                          sizeof(plain::Shared<C, true>)};
+  const int tiles = tilesOf(args, kPlainTile<C>);
   GENREC_CUDA_LAUNCH(stream, shape, (attentionQueriesPlain<C>), args, gradients, space, tiles,
                      pairBits);
   GENREC_CUDA_LAUNCH(stream, shape, (attentionKeysPlain<C>), args, gradients, space, tiles);

@@ -82,11 +82,14 @@ struct BiasQuantum {
     inverse = 1.0 / quantum;
   }
 
-  __device__ void add(Word *sums, int bucket, float value) const {
+  /// How many quanta a term is.
+  __device__ Word multiple(float value) const {
     if (!(fabsf(value) < INFINITY))
       atomicMax(greatest, kNaNBits);
-    atomicAdd(sums + bucket, static_cast<Word>(static_cast<long long>(
-                                 rint(static_cast<double>(value) * inverse))));
+    return static_cast<Word>(static_cast<long long>(rint(static_cast<double>(value) * inverse)));
+  }
+  __device__ void add(Word *sums, int bucket, float value) const {
+    atomicAdd(sums + bucket, multiple(value));
   }
   __device__ float value(Word sum) const {
     return static_cast<float>(static_cast<double>(static_cast<long long>(sum)) * quantum);

@@ -1,10 +1,10 @@
 //===- plain.h - Attention without tensor cores -------------------*- C++ -*-===//
 //
-// The reference on the device, and what runs for float values: tiles of 16
-// queries and 16 keys, a thread for every pair of a tile, products in float with
-// the functions that the CPU uses (kernels/shared/math.h). Backward goes over the pairs
-// twice, once per query tile for dQ and the biases, once per key tile for dK and dV, so
-// every sum but those of the biases has one owner. With values of bfloat16 what is multiplied with
+// The reference on the device, and what runs for float values: tiles of 32 rows and 32 columns
+// (plain_tiles.h; wide heads have tiles of 16), products in float with the functions that the CPU
+// uses (kernels/shared/math.h). Backward goes over the pairs twice, once per tile of queries for dQ
+// and the biases, once per tile of keys for dK and dV, so every sum but those of the biases has one
+// owner, and adds in the order of the other rows. With values of bfloat16 what is multiplied with
 // them is rounded, too: forward before it is divided, backward as it is.
 //
 //===----------------------------------------------------------------------===//
@@ -12,82 +12,26 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_PLAIN_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_PLAIN_H
 
+#include "genrec_rt/kernels/cuda/attention/plain_tiles.h"
 #include "genrec_rt/kernels/cuda/attention/prepare.h"
-#include "genrec_rt/kernels/cuda/factors.h"
 
 namespace genrec::rt::cuda {
 
-constexpr int kPlainTile = 16;
-constexpr int kPlainThreads = kPlainTile * kPlainTile;
-
 namespace plain {
 
-/// Rows of a tile in shared memory; the odd stride keeps columns on different banks.
-template <int Size> struct TileRows {
-  static constexpr int kStride = Size | 1;
-  float values[kPlainTile * kStride];
-
-  /// Rows behind the end of the list become zeros.
-  template <class E>
-  __device__ void load(const E *from, int64_t ld, int64_t first, int head, RowRange rows) {
-    for (int at = static_cast<int>(threadIdx.x); at < kPlainTile * Size; at += kPlainThreads) {
-      const int row = at / Size, column = at % Size;
-      const bool inside = rows.begin + row < rows.end;
-      values[row * kStride + column] =
-          inside ? toFloat(from[(first + rows.begin + row) * ld + head * Size + column]) : 0.0f;
-    }
-  }
-  __device__ const float *row(int index) const { return values + index * kStride; }
+struct Empty {
+  __device__ void fill(int64_t, int, int) {}
 };
 
-template <int Size> __device__ float dot(const float *a, const float *b) {
-  float sum = 0;
-  for (int e = 0; e < Size; ++e)
-    sum = __fmaf_rn(a[e], b[e], sum);
-  return sum;
-}
-
-/// A weight or a gradient of a score as a factor of v, dOut, q or k.
-template <class C> __device__ float factorOf(float weight) {
-  return factor<sizeof(typename C::Element) == 2>(weight);
-}
-
-/// A tile of weights or gradients of scores, [query][key].
-struct Square {
-  float values[kPlainTile][kPlainTile + 1];
-};
-
-/// The columns of one output row that a thread adds up: every 16th.
-template <int Size> struct OutputRow {
-  static constexpr int kCount = (Size + kPlainTile - 1) / kPlainTile;
-  float sums[kCount] = {};
-
-  /// sums = sums * factor + the row of the square (or its column) times `rows`.
-  template <bool Transposed>
-  __device__ void add(const Square &square, const TileRows<Size> &rows, int row, int lane,
-                      float factor = 1) {
-    for (int c = 0; c < kCount; ++c)
-      sums[c] *= factor;
-    for (int x = 0; x < kPlainTile; ++x) {
-      const float weight = Transposed ? square.values[x][row] : square.values[row][x];
-      for (int c = 0; c < kCount; ++c)
-        if (lane + c * kPlainTile < Size)
-          sums[c] = __fmaf_rn(weight, rows.row(x)[lane + c * kPlainTile], sums[c]);
-    }
-  }
-  template <class E> __device__ void store(E *to, int lane, float factor) const {
-    for (int c = 0; c < kCount; ++c)
-      if (lane + c * kPlainTile < Size)
-        to[lane + c * kPlainTile] = fromFloat<E>(sums[c] * factor);
-  }
-};
-
-/// Shared memory of every kernel here.
-template <class C> struct Shared {
-  TileRows<C::Qk> q, k;
-  TileRows<C::V> v, dOut;
-  Square weights, gradients;
-  TimeBuckets times;
+/// Shared memory of a kernel.
+template <class C, bool Backward> struct Shared {
+  template <int Size> using Rows = TileRows<Size, kPlainTile<C>>;
+  Rows<C::Qk> q, k;
+  Rows<C::V> v;
+  Square<C> weights;
+  [[no_unique_address]] std::conditional_t<Backward, Rows<C::V>, Empty> dOut;
+  [[no_unique_address]] std::conditional_t<Backward, Square<C>, Empty> gradients;
+  [[no_unique_address]] std::conditional_t<C::TimeBias, TimeBuckets, Empty> times;
 
   /// The next tile of keys and their values, once all threads are done with the last one.
   __device__ void loadKeys(const AttentionArgs<typename C::Element> &args, int64_t first, int head,
@@ -102,17 +46,18 @@ template <class C> struct Shared {
 /// The terms of pairs beside q . k.
 template <class C> struct PairTerms {
   using E = typename C::Element;
+  using Times = std::conditional_t<C::TimeBias, TimeBuckets, Empty>;
   const AttentionArgs<E> &args;
   const ListMask<C> &mask;
   int64_t first;
   int head;
-  const TimeBuckets &times;
+  const Times &times;
   float secondsPerTick;
   uint32_t threshold = 0;
   kernels::RandomStream random = {};
 
   __device__ PairTerms(const AttentionArgs<E> &args, const ListMask<C> &mask, int64_t first,
-                       int head, TimeBuckets &times)
+                       int head, Times &times)
       : args(args), mask(mask), first(first), head(head), times(times),
         secondsPerTick(1.0f / static_cast<float>(args.ticksPerSecond)) {
     if constexpr (C::TimeBias)
@@ -150,17 +95,16 @@ struct PairGradient {
   float weight, dScore;
 };
 
+/// `dot` is q . k, `dWeight` dOut . v.
 template <class C>
 __device__ PairGradient pairGradient(const PairTerms<C> &terms, const BackwardSpace &space,
-                                     const Shared<C> &shared, int row, int column, int query,
-                                     int key) {
+                                     float dot, float dWeight, int query, int key) {
   const AttentionArgs<typename C::Element> &args = terms.args;
   if (!terms.mask.sees(query, key))
     return {0, 0};
-  const float s = terms.score(dot<C::Qk>(shared.q.row(row), shared.k.row(column)), query, key);
-  const bool keep = terms.keeps(query, key);
-  const float kept = keep ? keptFactor<C>(args) : 0.0f;
-  const float dWeight = kept * dot<C::V>(shared.dOut.row(row), shared.v.row(column));
+  const float s = terms.score(dot, query, key);
+  const float kept = terms.keeps(query, key) ? keptFactor<C>(args) : 0.0f;
+  dWeight *= kept;
   if constexpr (C::Softmax) {
     const float weight =
         kernels::exp(s - args.logSumExp[(terms.first + query) * args.heads + terms.head]);
@@ -172,6 +116,65 @@ __device__ PairGradient pairGradient(const PairTerms<C> &terms, const BackwardSp
   }
 }
 
+/// Weights of a tile of keys in softmax: what a thread has seen of its rows.
+template <class C> struct SoftmaxRows {
+  float most[kRows<C>], total[kRows<C>]; ///< the latter of this thread's keys
+
+  __device__ SoftmaxRows() {
+#pragma unroll
+    for (int i = 0; i < kRows<C>; ++i)
+      most[i] = -INFINITY, total[i] = 0;
+  }
+  /// Scores, -INFINITY of what is not seen, become weights; returns what those before, and their
+  /// sums, are multiplied by.
+  __device__ float add(int i, float (&scores)[kColumns<C>]) {
+    float tileMost = -INFINITY, factor = 1;
+#pragma unroll
+    for (int j = 0; j < kColumns<C>; ++j)
+      tileMost = fmaxf(tileMost, scores[j]);
+    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
+      tileMost = fmaxf(tileMost, __shfl_xor_sync(kAllLanes, tileMost, lanes));
+    if (tileMost > most[i]) {
+      factor = kernels::exp(most[i] - tileMost);
+      most[i] = tileMost;
+    }
+    total[i] *= factor;
+#pragma unroll
+    for (int j = 0; j < kColumns<C>; ++j) {
+      // Where nothing is seen yet, the difference would be NaN.
+      scores[j] = scores[j] == -INFINITY ? 0.0f : kernels::exp(scores[j] - most[i]);
+      total[i] += scores[j];
+    }
+    return factor;
+  }
+  __device__ float sum(int i) const {
+    float sum = total[i];
+    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
+      sum += __shfl_xor_sync(kAllLanes, sum, lanes);
+    return sum;
+  }
+};
+
+/// Adds the gradients of a tile of pairs to those of positions: a thread takes a part of a
+/// diagonal, whose pairs have one distance. `away` is key minus query of the tile's first pair.
+template <class C>
+__device__ void addPositionGradients(const PairTerms<C> &terms, Square<C> &gradients, int away,
+                                     const BiasQuantum &quantum, Word *sums) {
+  constexpr int kDiagonals = 2 * kPlainTile<C> - 1, kParts = kPlainThreads / kDiagonals;
+  constexpr int kRowsOfPart = kPlainTile<C> / kParts;
+  static_assert(kParts * kRowsOfPart == kPlainTile<C>);
+  const int part = static_cast<int>(threadIdx.x) / kDiagonals;
+  const int diagonal = static_cast<int>(threadIdx.x) % kDiagonals - (kPlainTile<C> - 1);
+  if (part >= kParts)
+    return;
+  Word sum = 0;
+  for (int row = part * kRowsOfPart; row < (part + 1) * kRowsOfPart; ++row)
+    if (const int column = row + diagonal; column >= 0 && column < kPlainTile<C>)
+      sum += quantum.multiple(gradients.at(row, column));
+  if (sum != 0)
+    atomicAdd(sums + terms.position(0, away + diagonal), sum);
+}
+
 } // namespace plain
 
 //===----------------------------------------------------------------------===//
@@ -181,58 +184,63 @@ __device__ PairGradient pairGradient(const PairTerms<C> &terms, const BackwardSp
 template <class C>
 __global__ void __launch_bounds__(kPlainThreads)
     attentionForwardPlain(AttentionArgs<typename C::Element> args, int tilesPerList) {
-  GENREC_DYNAMIC_SHARED(plain::Shared<C>, shared);
-  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tilesPerList, C::Causal);
+  using Shared = plain::Shared<C, false>;
+  GENREC_DYNAMIC_SHARED(Shared, shared);
+  constexpr int kTile = kPlainTile<C>, kRows = plain::kRows<C>, kColumns = plain::kColumns<C>;
+  const AttentionUnit<C, kTile> unit(args, blockIdx.x, tilesPerList, C::Causal);
   if (!unit.hasRows())
     return;
-  const int row = static_cast<int>(threadIdx.x) / kPlainTile,
-            lane = static_cast<int>(threadIdx.x) % kPlainTile;
-  const int query = unit.begin + row;
+  const plain::Place place;
   const plain::PairTerms<C> terms(args, unit.mask, unit.first, unit.head, shared->times);
   shared->q.load(args.q, args.ldQ, unit.first, unit.head, unit.range());
 
-  plain::OutputRow<C::V> out;
-  float most = -INFINITY, total = 0; // softmax, of this thread's keys the latter
-  const SeenTiles<C, Over::keys, kPlainTile> tiles(unit.mask, unit.range());
+  plain::OutputRows<C, C::V> out;
+  plain::SoftmaxRows<C> softmax;
+  const SeenTiles<C, Over::keys, kTile> tiles(unit.mask, unit.range());
   for (int begin = tiles.first(); tiles.has(begin); begin = tiles.after(begin)) {
     shared->loadKeys(args, unit.first, unit.head, tiles.range(begin));
-    const int key = begin + lane;
-    const bool sees = unit.mask.sees(query, key);
-    const bool keep = sees && terms.keeps(query, key);
-    float s = -INFINITY, factor = 1;
-    if (sees)
-      s = terms.score(plain::dot<C::Qk>(shared->q.row(row), shared->k.row(lane)), query, key);
-    if constexpr (C::Softmax) {
-      float tileMost = s;
-      for (int lanes = kPlainTile / 2; lanes > 0; lanes /= 2)
-        tileMost = fmaxf(tileMost, __shfl_xor_sync(kAllLanes, tileMost, lanes));
-      if (tileMost > most) {
-        factor = kernels::exp(most - tileMost);
-        most = tileMost;
+    const plain::Products<C> dots(shared->q, shared->k, place);
+    float factors[kRows];
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const int row = place.row + i * plain::kRowThreads, query = unit.begin + row;
+      float weights[kColumns];
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        const int key = begin + place.lane + j * plain::kLanes;
+        weights[j] =
+            unit.mask.sees(query, key) ? terms.score(dots.values[i][j], query, key) : -INFINITY;
       }
-      const float weight = sees ? kernels::exp(s - most) : 0.0f;
-      total = total * factor + weight;
-      shared->weights.values[row][lane] = keep ? plain::factorOf<C>(weight) : 0.0f;
-    } else {
-      shared->weights.values[row][lane] = keep ? plain::factorOf<C>(kernels::silu(s)) : 0.0f;
+      if constexpr (C::Softmax)
+        factors[i] = softmax.add(i, weights);
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        const int column = place.lane + j * plain::kLanes, key = begin + column;
+        const bool keep = unit.mask.sees(query, key) && terms.keeps(query, key);
+        const float weight = C::Softmax ? weights[j] : kernels::silu(weights[j]);
+        shared->weights.at(row, column) = keep ? weight : 0.0f;
+      }
     }
     __syncthreads();
-    out.template add<false>(shared->weights, shared->v, row, lane, factor);
+    if constexpr (C::Softmax)
+      out.multiply(factors);
+    out.add(shared->weights, shared->v, place);
   }
 
-  float factor = weightFactor<C>(args, unit.mask.length) * keptFactor<C>(args);
-  if constexpr (C::Softmax) {
-    for (int lanes = kPlainTile / 2; lanes > 0; lanes /= 2)
-      total += __shfl_xor_sync(kAllLanes, total, lanes);
-    factor /= total;
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    const int query = unit.begin + place.row + i * plain::kRowThreads;
+    float factor = weightFactor<C>(args, unit.mask.length) * keptFactor<C>(args), total = 1;
+    if constexpr (C::Softmax)
+      factor /= total = softmax.sum(i);
+    if (query >= unit.mask.length)
+      continue;
+    const int64_t at = unit.first + query;
+    out.store(resultOf<C>(args.out, args.floatOut) + at * args.ldOut + unit.head * C::V, i,
+              place.lane, factor);
+    if (C::Softmax && place.lane == 0)
+      args.logSumExp[at * args.heads + unit.head] = softmax.most[i] + kernels::log(total);
   }
-  if (query >= unit.mask.length)
-    return;
-  const int64_t at = unit.first + query;
-  out.store(resultOf<C>(args.out, args.floatOut) + at * args.ldOut + unit.head * C::V, lane,
-            factor);
-  if (C::Softmax && lane == 0)
-    args.logSumExp[at * args.heads + unit.head] = most + kernels::log(total);
 }
 
 /// dQ of a tile of queries; bias gradients.
@@ -241,82 +249,108 @@ __global__ void __launch_bounds__(kPlainThreads)
     attentionQueriesPlain(AttentionArgs<typename C::Element> args,
                           AttentionGradients<typename C::Element> gradients, BackwardSpace space,
                           int tilesPerList, int pairBits) {
-  GENREC_DYNAMIC_SHARED(plain::Shared<C>, shared);
-  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tilesPerList, C::Causal);
+  using Shared = plain::Shared<C, true>;
+  GENREC_DYNAMIC_SHARED(Shared, shared);
+  constexpr int kTile = kPlainTile<C>, kRows = plain::kRows<C>, kColumns = plain::kColumns<C>;
+  const AttentionUnit<C, kTile> unit(args, blockIdx.x, tilesPerList, C::Causal);
   if (!unit.hasRows())
     return;
-  const int row = static_cast<int>(threadIdx.x) / kPlainTile,
-            lane = static_cast<int>(threadIdx.x) % kPlainTile;
-  const int query = unit.begin + row;
+  const plain::Place place;
   const plain::PairTerms<C> terms(args, unit.mask, unit.first, unit.head, shared->times);
   shared->q.load(args.q, args.ldQ, unit.first, unit.head, unit.range());
   shared->dOut.load(gradients.dOut, gradients.ldDOut, unit.first, unit.head, unit.range());
   const BiasQuantum quantum(space.greatest, pairBits);
 
-  plain::OutputRow<C::Qk> dQ;
-  const SeenTiles<C, Over::keys, kPlainTile> tiles(unit.mask, unit.range());
+  plain::OutputRows<C, C::Qk> dQ;
+  const SeenTiles<C, Over::keys, kTile> tiles(unit.mask, unit.range());
   for (int begin = tiles.first(); tiles.has(begin); begin = tiles.after(begin)) {
     shared->loadKeys(args, unit.first, unit.head, tiles.range(begin));
-    const int key = begin + lane;
-    const float dScore =
-        plain::pairGradient<C>(terms, space, *shared, row, lane, query, key).dScore;
-    shared->gradients.values[row][lane] = plain::factorOf<C>(dScore);
-    if (dScore != 0) {
-      if constexpr (C::PositionBias)
-        quantum.add(space.positionSums, terms.position(query, key), dScore);
-      if constexpr (C::TimeBias)
-        quantum.add(space.timeSums, terms.time(query, key), dScore);
-    }
+    const plain::Products<C> dots(shared->q, shared->k, place);
+    const plain::Products<C> dWeights(shared->dOut, shared->v, place);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i)
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        const int row = place.row + i * plain::kRowThreads;
+        const int column = place.lane + j * plain::kLanes;
+        const int query = unit.begin + row, key = begin + column;
+        const float dScore = plain::pairGradient<C>(terms, space, dots.values[i][j],
+                                                    dWeights.values[i][j], query, key)
+                                 .dScore;
+        shared->gradients.at(row, column) = dScore;
+        if constexpr (C::TimeBias)
+          if (dScore != 0)
+            quantum.add(space.timeSums, terms.time(query, key), dScore);
+      }
     __syncthreads();
-    dQ.template add<false>(shared->gradients, shared->k, row, lane);
+    if constexpr (C::PositionBias)
+      plain::addPositionGradients(terms, shared->gradients, begin - unit.begin, quantum,
+                                  space.positionSums);
+    dQ.add(shared->gradients, shared->k, place);
   }
-  if (query < unit.mask.length)
-    dQ.store(resultOf<C>(gradients.dQ, gradients.floatDQ) + (unit.first + query) * gradients.ldDQ +
-                 unit.head * C::Qk,
-             lane, args.scale);
+#pragma unroll
+  for (int i = 0; i < kRows; ++i)
+    if (const int query = unit.begin + place.row + i * plain::kRowThreads; query < unit.mask.length)
+      dQ.store(resultOf<C>(gradients.dQ, gradients.floatDQ) +
+                   (unit.first + query) * gradients.ldDQ + unit.head * C::Qk,
+               i, place.lane, args.scale);
 }
 
-/// dK and dV of a tile of keys.
+/// dK and dV of a tile of keys, which are its rows.
 template <class C>
 __global__ void __launch_bounds__(kPlainThreads)
     attentionKeysPlain(AttentionArgs<typename C::Element> args,
                        AttentionGradients<typename C::Element> gradients, BackwardSpace space,
                        int tilesPerList) {
-  GENREC_DYNAMIC_SHARED(plain::Shared<C>, shared);
-  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tilesPerList, false);
+  using Shared = plain::Shared<C, true>;
+  GENREC_DYNAMIC_SHARED(Shared, shared);
+  constexpr int kTile = kPlainTile<C>, kRows = plain::kRows<C>, kColumns = plain::kColumns<C>;
+  const AttentionUnit<C, kTile> unit(args, blockIdx.x, tilesPerList, false);
   if (!unit.hasRows())
     return;
-  const int row = static_cast<int>(threadIdx.x) / kPlainTile,
-            lane = static_cast<int>(threadIdx.x) % kPlainTile;
+  const plain::Place place;
   const plain::PairTerms<C> terms(args, unit.mask, unit.first, unit.head, shared->times);
   shared->k.load(args.k, args.ldK, unit.first, unit.head, unit.range());
   shared->v.load(args.v, args.ldV, unit.first, unit.head, unit.range());
 
-  plain::OutputRow<C::Qk> dK;
-  plain::OutputRow<C::V> dV;
-  const SeenTiles<C, Over::queries, kPlainTile> tiles(unit.mask, unit.range());
+  plain::OutputRows<C, C::Qk> dK;
+  plain::OutputRows<C, C::V> dV;
+  const SeenTiles<C, Over::queries, kTile> tiles(unit.mask, unit.range());
   for (int begin = tiles.first(); tiles.has(begin); begin = tiles.after(begin)) {
     __syncthreads();
     shared->q.load(args.q, args.ldQ, unit.first, unit.head, tiles.range(begin));
     shared->dOut.load(gradients.dOut, gradients.ldDOut, unit.first, unit.head, tiles.range(begin));
     __syncthreads();
-    const plain::PairGradient pair =
-        plain::pairGradient<C>(terms, space, *shared, row, lane, begin + row, unit.begin + lane);
-    shared->weights.values[row][lane] = plain::factorOf<C>(pair.weight);
-    shared->gradients.values[row][lane] = plain::factorOf<C>(pair.dScore);
+    const plain::Products<C> dots(shared->k, shared->q, place);
+    const plain::Products<C> dWeights(shared->v, shared->dOut, place);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i)
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        const int row = place.row + i * plain::kRowThreads;
+        const int column = place.lane + j * plain::kLanes;
+        const plain::PairGradient pair =
+            plain::pairGradient<C>(terms, space, dots.values[i][j], dWeights.values[i][j],
+                                   begin + column, unit.begin + row);
+        shared->weights.at(row, column) = pair.weight;
+        shared->gradients.at(row, column) = pair.dScore;
+      }
     __syncthreads();
-    dV.template add<true>(shared->weights, shared->dOut, row, lane);
-    dK.template add<true>(shared->gradients, shared->q, row, lane);
+    dV.add(shared->weights, shared->dOut, place);
+    dK.add(shared->gradients, shared->q, place);
   }
-  const int key = unit.begin + row;
-  if (key >= unit.mask.length)
-    return;
-  dK.store(resultOf<C>(gradients.dK, gradients.floatDK) + (unit.first + key) * gradients.ldDK +
-               unit.head * C::Qk,
-           lane, args.scale);
-  dV.store(resultOf<C>(gradients.dV, gradients.floatDV) + (unit.first + key) * gradients.ldDV +
-               unit.head * C::V,
-           lane, 1.0f);
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    const int key = unit.begin + place.row + i * plain::kRowThreads;
+    if (key >= unit.mask.length)
+      continue;
+    dK.store(resultOf<C>(gradients.dK, gradients.floatDK) + (unit.first + key) * gradients.ldDK +
+                 unit.head * C::Qk,
+             i, place.lane, args.scale);
+    dV.store(resultOf<C>(gradients.dV, gradients.floatDV) + (unit.first + key) * gradients.ldDV +
+                 unit.head * C::V,
+             i, place.lane, 1.0f);
+  }
 }
 
 } // namespace genrec::rt::cuda
