@@ -140,7 +140,7 @@ def expect_near_gradients(actual: dict[str, np.ndarray], expected: dict[str, np.
 def test_attention_trains_as_on_the_cpu(
     name: str, model: str, options: dict[str, Any], near: float, width: int, tmp_path: Path
 ) -> None:
-    """HSTU and SASRec: attention of bfloat16, on tensor cores' instructions. Of 32 columns, factors are rounded once."""
+    """HSTU and SASRec: attention of bfloat16, on tensor cores' instructions; of 32 columns, rounded before."""
     mixed = {"mixed_precision": True}
     made = make_retrieval(name, model, tmp_path, compile_options=mixed, constants={"WIDTH": width}, **options)
     losses, kept = [], []
