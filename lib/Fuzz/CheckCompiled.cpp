@@ -95,6 +95,7 @@ static void noteLimits(ModelOp model, Limits &limits) {
 /// Adds the passes from an imported model to EmitC.
 static void lower(PassManager &pm, unsigned level, const CompiledOptions &options, Limits &limits) {
   PipelineOptions graph;
+  graph.target = options.target->kind;
   graph.opt = level;
   graph.splitClasses = kClassBlock;
   buildGraphPipeline(pm, graph, options.hook);

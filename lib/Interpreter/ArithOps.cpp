@@ -246,6 +246,15 @@ static Error evaluateCopy(Evaluator &e, Operation *op) {
   return Error::success();
 }
 
+/// To bf16 as factors are rounded: bodies have it for what products read.
+static Error evaluateTruncF(Evaluator &e, arith::TruncFOp op) {
+  if (!getElementTypeOrSelf(op.getType()).isBF16())
+    return evaluateCopy(e, op);
+  e.set(op.getResult(), mapElements<double, double>(e.get(op.getIn()),
+                                                    [&](double value) { return e.toBf16(value); }));
+  return Error::success();
+}
+
 template <bool isSigned> static Error extend(Evaluator &e, Operation *op) {
   unsigned width = widthOf(op->getOperand(0));
   auto convert = [&](int64_t x) -> int64_t {
@@ -462,7 +471,7 @@ void interpreter::addArithOps(HandlerMap &map) {
   map.add<arith::CmpIOp, evaluateCmpI>();
   map.add<arith::SelectOp, evaluateSelect>();
   map.addGeneric<arith::ExtFOp>(evaluateCopy);
-  map.addGeneric<arith::TruncFOp>(evaluateCopy);
+  map.add<arith::TruncFOp, evaluateTruncF>();
   map.addGeneric<arith::TruncIOp>(evaluateCopy);
   map.addGeneric<arith::IndexCastOp>(evaluateCopy);
   map.addGeneric<arith::ExtSIOp>(extend</*isSigned=*/true>);

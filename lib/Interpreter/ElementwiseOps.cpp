@@ -231,7 +231,9 @@ static Error evaluateCast(Evaluator &e, CastOp op) {
   bool toFloat = isa<FloatType>(to);
   unsigned width = to.getIntOrFloatBitWidth();
   Tensor result;
-  if (x.isFloat() && toFloat)
+  if (x.isFloat() && to.isBF16())
+    result = mapElements<double, double>(x, [&](double value) { return e.toBf16(value); });
+  else if (x.isFloat() && toFloat)
     result = x;
   else if (x.isFloat())
     result = mapElements<int64_t, double>(x, [&](double value) { return saturate(value, width); });

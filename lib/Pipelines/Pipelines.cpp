@@ -94,6 +94,9 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   }
   // Before fusion, which never crosses stages.
   steps.add("assign-stages", createAssignStages());
+  // After the passes that match products by their operands, before those that fuse row ops.
+  if (options.target == TargetKind::cuda)
+    steps.add("round-factors", createRoundFactors());
   // Folds elementwise ops into the matrix product that they follow, so that no kernel has to read
   // the product back.
   if (options.opt >= 1)

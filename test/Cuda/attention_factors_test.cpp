@@ -4,6 +4,7 @@
 #include "attention_testing.h"
 
 #include "genrec_rt/kernels/cuda/attention/bf16_attention.h"
+#include "genrec_rt/kernels/cuda/factors.h"
 
 namespace {
 
@@ -26,9 +27,43 @@ void spoil(ReferenceInputs &in) {
       x = static_cast<float>(x * 1.00123);
 }
 
-template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features, AttentionLevel Level>
+/// A matrix of `capacity` rows of bfloat16, rounded before, with zeros behind the last row.
+struct RoundedMatrix {
+  int64_t ld;
+  DeviceArray<Bf16> memory;
+
+  RoundedMatrix(const std::vector<double> &dense, int64_t columns, int64_t capacity)
+      : ld(columns + 8), memory(values(dense, columns, capacity)) {}
+
+  std::vector<Bf16> values(const std::vector<double> &dense, int64_t columns,
+                           int64_t capacity) const {
+    std::vector<Bf16> result(static_cast<size_t>(capacity * ld), Bf16{0});
+    for (int64_t i = 0; i < static_cast<int64_t>(dense.size()); ++i)
+      result[static_cast<size_t>(i / columns * ld + i % columns)] =
+          bf16Factor(static_cast<float>(dense[static_cast<size_t>(i)]));
+    return result;
+  }
+};
+
+/// q, k, v and dOut, rounded before.
+struct RoundedInputs {
+  RoundedMatrix q, k, v, dOut;
+
+  RoundedInputs(int64_t heads, int64_t qk, int64_t vSize, int64_t capacity,
+                const ReferenceInputs &in)
+      : q(in.q, heads * qk, capacity), k(in.k, heads * qk, capacity),
+        v(in.v, heads * vSize, capacity), dOut(in.dOut, heads * vSize, capacity) {}
+
+  RoundedBefore before() {
+    return {q.memory.data(), k.memory.data(), v.memory.data(), dOut.memory.data()};
+  }
+};
+
+/// With `Before`, factors were rounded before.
+template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features, AttentionLevel Level,
+          bool Before = false>
 void check(const std::vector<int64_t> &lengths, uint64_t seed) {
-  SCOPED_TRACE("level " + std::to_string(static_cast<int>(Level)));
+  SCOPED_TRACE("level " + std::to_string(static_cast<int>(Level)) + (Before ? ", before" : ""));
   using Call = Bf16Attention<Heads, Qk, V, Score, Features, Level>;
   using Sizes = AttentionConfig<Bf16, Qk, V, Score, Features>;
   Random random(seed);
@@ -76,13 +111,21 @@ void check(const std::vector<int64_t> &lengths, uint64_t seed) {
   gradients.dV = dV.memory.data(), gradients.ldDV = dV.ld;
   gradients.dPositionBias = dPosition.memory.data();
 
+  RoundedInputs rounded(Heads, Qk, V, capacity, in);
+  const RoundedBefore factors = rounded.before(), *before = Before ? &factors : nullptr;
+  if (Before) {
+    own.q = own.k = own.v = gradients.dOut = nullptr;
+    own.ldQ = rounded.q.ld, own.ldK = rounded.k.ld, own.ldV = rounded.v.ld;
+    gradients.ldDOut = rounded.dOut.ld;
+  }
+
   auto room = [](int64_t bytes) { // whose old bytes are NaN
     return std::vector<unsigned char>(static_cast<size_t>(bytes) + 1, 0xFF);
   };
-  DeviceArray<unsigned char> forward(room(Call::forwardBytes(args))),
-      backward(room(Call::backwardBytes(args)));
-  Call::forward(args, own, forward.data(), testStream());
-  Call::backward(args, own, gradients, backward.data(), testStream());
+  DeviceArray<unsigned char> forward(room(Call::forwardBytes(args, before))),
+      backward(room(Call::backwardBytes(args, before)));
+  Call::forward(args, own, forward.data(), testStream(), before);
+  Call::backward(args, own, gradients, backward.data(), testStream(), before);
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
 
   // A result is a float: only weights carry 8 bits, whose errors have no common sign.
@@ -96,11 +139,11 @@ void check(const std::vector<int64_t> &lengths, uint64_t seed) {
     dPosition.expectNear(expected.dPositionBias, 6e-3, "position bias");
 }
 
-template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features>
+template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features, bool Before = false>
 void checkAll(const std::vector<int64_t> &lengths, uint64_t seed) {
-  check<Heads, Qk, V, Score, Features, AttentionLevel::plain>(lengths, seed);
-  check<Heads, Qk, V, Score, Features, AttentionLevel::mma>(lengths, seed);
-  check<Heads, Qk, V, Score, Features, AttentionLevel::hopper>(lengths, seed);
+  check<Heads, Qk, V, Score, Features, AttentionLevel::plain, Before>(lengths, seed);
+  check<Heads, Qk, V, Score, Features, AttentionLevel::mma, Before>(lengths, seed);
+  check<Heads, Qk, V, Score, Features, AttentionLevel::hopper, Before>(lengths, seed);
 }
 
 TEST(AttentionFactors, HeadsOfAnySize) {
@@ -112,6 +155,11 @@ TEST(AttentionFactors, HeadsOfAnySize) {
 TEST(AttentionFactors, HeadsThatNeedNoRoom) {
   checkAll<2, 16, 32, ScoreKind::softmax, kCausal + kPositionBias>({0, 1, 17, 70}, 4);
   checkAll<1, 32, 32, ScoreKind::silu, kCausal>({64, 65}, 5);
+}
+
+TEST(AttentionFactors, ThatWereRoundedBefore) {
+  checkAll<2, 16, 32, ScoreKind::softmax, kCausal + kPositionBias, true>({0, 1, 17, 70}, 4);
+  checkAll<1, 32, 32, ScoreKind::silu, kCausal, true>({64, 65}, 5);
 }
 
 TEST(AttentionFactors, HeadsWiderThanTensorCoresTake) {

@@ -115,6 +115,39 @@ TEST(LibraryProducts, RowsTimesAWeight) {
       }
 }
 
+/// `values` as factors that were rounded before: rows of `ld` elements, zeros behind the last one.
+std::vector<Bf16> roundedBefore(const std::vector<float> &values, int64_t rows, int64_t capacity,
+                                int64_t ld) {
+  std::vector<Bf16> rounded(static_cast<size_t>(capacity * ld), Bf16{0});
+  for (size_t i = 0; i < static_cast<size_t>(rows * ld); ++i)
+    rounded[i] = bf16Factor(values[i]);
+  return rounded;
+}
+
+TEST(LibraryProducts, OfRowsThatWereRoundedBefore) {
+  std::mt19937_64 random(8);
+  for (int64_t k : {40, 24}) // of the library, and tiles
+    for (bool transposed : {false, true}) {
+      SCOPED_TRACE(testing::Message() << k << ", " << transposed);
+      constexpr int64_t kRows = 65, kCapacity = 74;
+      Layer layer(kRows, kCapacity, k, 48, true, transposed, true, random);
+      LinearProduct product = layer.product();
+      Copy<char> scratch = scratchFor(product);
+      multiplyFastest(product, scratch.data(), testStream());
+      const std::vector<float> once = layer.y.fetch();
+      Copy<Bf16> rounded(roundedBefore(layer.x, kRows, kCapacity, layer.ldX));
+      product.x = nullptr, product.roundedX = rounded.data();
+      EXPECT_EQ(libraryTakes(product), k == 40);
+      Copy<char> less = scratchFor(product);
+      multiplyFastest(product, less.data(), testStream());
+      layer.expectRight();
+      const std::vector<float> again = layer.y.fetch();
+      for (int64_t i = 0; i < kRows * layer.ldY; ++i)
+        if (i % layer.ldY < 48)
+          ASSERT_EQ(at(again, i), at(once, i)) << i;
+    }
+}
+
 TEST(LibraryProducts, SmallOnesAreTiles) {
   std::mt19937_64 random(2);
   for (auto [k, n, capacity] : {std::tuple<int64_t, int64_t, int64_t>(31, 64, 9), {64, 1, 9}}) {
@@ -179,6 +212,41 @@ TEST(LibraryProducts, ContractionsOfFewRows) {
   std::mt19937_64 random(5);
   for (bool bf16 : {false, true})
     expectContraction(5, 32, 40, bf16, random);
+}
+
+/// Either side, or both, of the library and of tiles: the bits of sums that round both sides.
+TEST(LibraryProducts, ContractionsOfRoundedRows) {
+  std::mt19937_64 random(9);
+  for (auto [rows, k, n] : {std::tuple<int64_t, int64_t, int64_t>(1, 32, 40),
+                            {2600, 40, 32},
+                            {1100, 32, 520}, // added onto, chunk by chunk
+                            {300, 24, 40}}) {
+    const int64_t capacity = rows + 7; // no multiple of what copies are filled up to
+    auto host = makeRoot(rows, random);
+    DeviceDomain domain(*host, nullptr, capacity);
+    const std::vector<float> x = rowsOf(rows, capacity, k, random),
+                             y = rowsOf(rows, capacity, n, random);
+    Copy<float> xs(x), ys(y);
+    Copy<Bf16> roundedX(roundedBefore(x, rows, capacity, k)),
+        roundedY(roundedBefore(y, rows, capacity, n));
+    std::vector<float> once;
+    for (int which = 0; which < 4; ++which) {
+      SCOPED_TRACE(testing::Message() << rows << " rows, " << k << " by " << n << ", " << which);
+      Copy<float> out(std::vector<float>(static_cast<size_t>(k * n), NAN));
+      RowContraction c{domain.get(), capacity,     k, n, xs.data(), k, ys.data(), n,
+                       out.data(),   /*bf16=*/true};
+      if (which & 1)
+        c.x = nullptr, c.roundedX = roundedX.data();
+      if (which & 2)
+        c.y = nullptr, c.roundedY = roundedY.data();
+      Copy<char> scratch = scratchFor(c);
+      contractFastest(c, scratch.data(), testStream());
+      if (which == 0)
+        once = out.fetch();
+      else
+        ASSERT_EQ(out.fetch(), once);
+    }
+  }
 }
 
 /// A result of many tiles has longer chunks.

@@ -109,7 +109,25 @@ TEST(PartCopies, FactorsAreNormal) {
   }
 }
 
+TEST(PartCopies, RowsBehindFactorsAreCleared) {
+  constexpr int64_t kWidth = 24, kCapacity = 40;
+  for (int64_t count : {0, 1, 33, 40}) {
+    std::mt19937_64 random(1);
+    auto host = makeRoot(count, random);
+    DeviceDomain domain(*host, nullptr, kCapacity);
+    const Bf16 before = fromFloat<Bf16>(7);
+    Copy<Bf16> values(std::vector<Bf16>(static_cast<size_t>((kCapacity + 1) * kWidth), before));
+    clearRowsBehind(domain.get(), kCapacity, values.data(), kWidth, testStream());
+    const std::vector<Bf16> got = values.fetch();
+    for (int64_t i = 0; i < static_cast<int64_t>(got.size()); ++i) {
+      const bool isBehind = i >= count * kWidth && i < kCapacity * kWidth;
+      ASSERT_EQ(toFloat(got[static_cast<size_t>(i)]), isBehind ? 0 : 7) << i << " of " << count;
+    }
+  }
+}
+
 TEST(PartCopies, NothingToCopy) {
+  clearRowsBehind(nullptr, 0, nullptr, 8, testStream());
   copyParts(PartCopy<float>{}, testStream());
   copyParts(PartCopy<Bf16>{}, testStream());
 }

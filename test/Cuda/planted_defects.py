@@ -60,6 +60,7 @@ CACHED_TESTS = "CudaCachedStore.IsATableWhateverTheCacheHolds"
 PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.AreThoseOfTheCpu", "DistinctLookups.*"
 GROUP_TESTS = "DistinctProducts.LongSumsAreCutAsOnTheCpu"
 LIBRARY_TESTS = "Seeds/LibraryStreams.*/0:LibraryProducts.ContractionsOfFewRows"
+ROUNDED_TESTS = "LibraryProducts.ContractionsOfRoundedRows"
 SESSION_RANK_TESTS = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
 RULES, LOWER = "embedding/cuda/row_rules.cu", "embedding/cuda/lower_halves.cu"
 HOT_TESTS = "Cuda/HotRowsConformance/0.*:CudaHotRows.B*:CudaHotRows.C*:CudaHotRows.AStep*-*AgreeWith*"
@@ -330,8 +331,13 @@ DEFECTS = [
     Defect("the workspace is where rounded factors are", LIBRARY, LIBRARY_TESTS,
            "plans.multiply(shape, operands, scratch.workspace, stream);",
            "plans.multiply(shape, operands, p.bf16 ? scratch.x : scratch.workspace, stream);"),
-    Defect("sums read rows that are not there", LIBRARY, LIBRARY_TESTS, "copyRows(c, first, rows * chunks, c.x, c.ldX, c.k, scratch.x, stream);",
-           "copyRows({nullptr, c.capacity, c.k, c.n, c.x, c.ldX, c.y, c.ldY, c.out, c.bf16}, first, rows * chunks, c.x, c.ldX, c.k, scratch.x, stream);"),
+    Defect("sums read rows that are not there", LIBRARY, LIBRARY_TESTS, "readRows(c, first, rows * chunks, xOf(c), scratch.x, stream)",
+           "readRows({nullptr, c.capacity, c.k, c.n, c.x, c.ldX, c.y, c.ldY, c.out, c.bf16}, first, rows * chunks, xOf(c), scratch.x, stream)"),
+    Defect("sums of rounded rows read behind the capacity", LIBRARY, ROUNDED_TESTS,
+           "isCopied ? roundedTo(c.capacity, kChunkStep) : c.capacity", "roundedTo(c.capacity, kChunkStep)"),
+    Defect("a factor that was rounded before begins with each chunk", LIBRARY, ROUNDED_TESTS, "side.rounded + first * side.ld", "side.rounded"),
+    Defect("rows behind a rounded factor stay", KERNELS + "part_copies.cu", "PartCopies.RowsBehindFactorsAreCleared",
+           "rows->count * perRow", "(rows->count + 1) * perRow"),
     Defect("rows that are not there are added up", SIZED, "LibraryProducts.OfSizesOnTheDevice", "clearRest(p.k, p.left, p.ldLeft, p.m.most, stream);"),
     Defect("scores behind the last query stay", SIZED, "LibraryProducts.OfSizesOnTheDevice", "clearRest(p.m, p.result, p.ldResult, p.n.most, stream);"),
     Defect("the last piece of a sum is all of it", SIZED, "LibraryProducts.LongContractions*AnyRoom", "!isFirst", "false"),

@@ -317,13 +317,17 @@ def make_retrieval(
     folder: Path,
     targets: tuple[str, ...] = TARGETS,
     compile_options: dict[str, Any] | None = None,
+    constants: dict[str, int] | None = None,
     **options: Any,
 ) -> Made:
-    """A retrieval example with a catalogue of ITEMS."""
+    """A retrieval example with a catalogue of ITEMS; `constants` replace those of its module."""
     items = folder / "items.parquet"
     pq.write_table(pa.table({"item": pa.array(ITEMS, pa.int64())}), items)
     data = write_histories(folder / "users.parquet")
-    kind = getattr(load_example(name, "model"), model)
+    module = load_example(name, "model")
+    for constant, value in (constants or {}).items():
+        setattr(module, constant, value)
+    kind = getattr(module, model)
     catalogue = gr.catalogue(str(items), id="item")
     schema = gr.Schema.from_parquet(data)
     binaries = compile_both(lambda: kind(catalogue, **options), schema, folder, targets, **(compile_options or {}))

@@ -125,6 +125,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
   if (!isLowered(module)) {
     recordIdentity(module);
     PipelineOptions graph;
+    graph.target = Target::find(options.target)->kind;
     graph.opt = options.level;
     graph.mixedPrecision = options.roundsProducts;
     graph.pruneColumns = options.prunesColumns;

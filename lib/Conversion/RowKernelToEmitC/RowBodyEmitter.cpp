@@ -160,6 +160,9 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
     TensorAddress edges = bindings.sources.lookup(search.getEdges());
     return b.call("kernels::bucketOf", b.i64(), {operands[0], edges.pointer, edges.rows});
   }
+  // What a product reads as a factor.
+  if (isa<arith::TruncFOp>(op) && getElementTypeOrSelf(op->getResult(0).getType()).isBF16())
+    return b.call("kernels::roundedFactor", b.opaque("kernels::Bf16"), operands);
   if (isa<RowRoundOp>(op))
     return b.call("kernels::roundedBy", b.f32(), operands);
   if (isa<arith::RemSIOp>(op) && operands[0].getType().isInteger(64)) {

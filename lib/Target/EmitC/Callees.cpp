@@ -182,6 +182,8 @@ static constexpr Callee callees[] = {
     {"kernels::poolUnits", "", CUDA("pools")},
     {"kernels::pooledLength", "", CUDA("pools")},
     {"kernels::pooledPlace", "", CUDA("pools")},
+    {"kernels::clearRowsBehind", "", CUDA("rounded_factors")},
+    {"kernels::roundedFactor", "", CUDA("rounded_factors")},
     {"kernels::addRows", "", CUDA("rowbody")},
     {"kernels::clearSums", "", CUDA("rowbody")},
     {"kernels::behindTerms", "", CUDA("scattered_terms")},

@@ -50,6 +50,9 @@ bool hasMore(const LinearProduct &p) {
 int64_t weightRows(const LinearProduct &p) { return p.transposed ? p.n : p.k; }
 int64_t weightColumns(const LinearProduct &p) { return p.transposed ? p.k : p.n; }
 
+/// Whether x is rounded into scratch.
+bool copiesX(const LinearProduct &p) { return p.bf16 && !p.roundedX; }
+
 LibraryShape shapeOf(const LinearProduct &p, int64_t rows) {
   LibraryShape s;
   s.device = currentDevice();
@@ -58,10 +61,12 @@ LibraryShape shapeOf(const LinearProduct &p, int64_t rows) {
   s.hasBias = p.bias != nullptr;
   s.m = p.n, s.n = rows, s.k = p.bf16 && p.transposed ? roundedTo(p.k, 8) : p.k;
   s.ldA = p.bf16 ? roundedTo(weightColumns(p), 8) : weightColumns(p);
-  s.ldB = p.bf16 ? roundedTo(p.k, 8) : p.ldX;
+  s.ldB = copiesX(p) ? roundedTo(p.k, 8) : p.ldX;
   s.ldD = ldOfSums(p);
   if (!p.bf16)
     s.alignA = alignmentOf(p.weight), s.alignB = alignmentOf(p.x);
+  if (p.roundedX)
+    s.alignB = alignmentOf(p.roundedX);
   s.alignD = alignmentOf(sumsOf(p));
   return s;
 }
@@ -72,7 +77,7 @@ struct ProductScratch {
   void *workspace;
 
   ProductScratch(const LinearProduct &p, int64_t workspaceBytes, void *memory)
-      : parts(memory), x(parts.take<Bf16>(p.bf16 ? p.capacity * roundedTo(p.k, 8) : 0)),
+      : parts(memory), x(parts.take<Bf16>(copiesX(p) ? p.capacity * roundedTo(p.k, 8) : 0)),
         weight(parts.take<Bf16>(p.bf16 ? weightRows(p) * roundedTo(weightColumns(p), 8) : 0)),
         workspace(parts.take<char>(workspaceBytes)) {}
 };
@@ -125,14 +130,15 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
   LibraryOperands operands{p.weight, p.x, sumsOf(p), p.bias};
   if (p.bf16) {
     const int64_t ldX = roundedTo(p.k, 8), ldWeight = roundedTo(weightColumns(p), 8);
-    copyParts(PartCopy<Bf16>{p.rows, p.capacity, 1, p.x, p.ldX, p.k, scratch.x, ldX, ldX,
-                             /*clearsRest=*/true},
-              stream);
+    if (copiesX(p))
+      copyParts(PartCopy<Bf16>{p.rows, p.capacity, 1, p.x, p.ldX, p.k, scratch.x, ldX, ldX,
+                               /*clearsRest=*/true},
+                stream);
     copyParts(PartCopy<Bf16>{nullptr, weightRows(p), 1, p.weight, weightColumns(p),
                              weightColumns(p), scratch.weight, ldWeight, ldWeight},
               stream);
     operands.a = scratch.weight;
-    operands.b = scratch.x;
+    operands.b = p.roundedX ? p.roundedX : scratch.x;
   }
   plans.multiply(shape, operands, scratch.workspace, stream);
   if (hasMore(p))
@@ -143,8 +149,21 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
 // Contractions over rows
 //===----------------------------------------------------------------------===//
 
+/// A side of a contraction: what the library reads is a copy, unless it was rounded before. That
+/// ends in zeros behind the last row, too, but has no more rows than the capacity.
+struct Side {
+  const float *floats;
+  const Bf16 *rounded;
+  int64_t ld, size;
+};
+Side xOf(const RowContraction &c) { return {c.x, c.roundedX, c.ldX, c.k}; }
+Side yOf(const RowContraction &c) { return {c.y, c.roundedY, c.ldY, c.n}; }
+
 /// Leading dimensions of copies: whole steps of 16 bytes.
 int64_t ldOfCopy(const RowContraction &c, int64_t size) { return roundedTo(size, c.bf16 ? 8 : 4); }
+int64_t ldOf(const RowContraction &c, const Side &side) {
+  return side.rounded ? side.ld : ldOfCopy(c, side.size);
+}
 int64_t bytesOfFactor(const RowContraction &c) { return c.bf16 ? 2 : 4; }
 
 int64_t bytesOfCopies(const RowContraction &c, int64_t rows) {
@@ -165,7 +184,8 @@ struct Chunks {
 
   explicit Chunks(const RowContraction &c) {
     const int64_t chunk = chunkRows(c);
-    const int64_t rows = roundedTo(c.capacity, kChunkStep);
+    const bool isCopied = !c.roundedX && !c.roundedY;
+    const int64_t rows = isCopied ? roundedTo(c.capacity, kChunkStep) : c.capacity;
     whole = rows / chunk, last = rows % chunk;
     each = std::clamp<int64_t>(kMostGroupBytes / bytesOfChunk(c), 1, std::max<int64_t>(whole, 1));
   }
@@ -177,7 +197,11 @@ LibraryShape shapeOf(const RowContraction &c, int64_t rows, int64_t chunks) {
   s.isBf16 = c.bf16;
   s.transposesB = true;
   s.m = c.n, s.n = c.k, s.k = rows;
-  s.ldA = ldOfCopy(c, c.n), s.ldB = ldOfCopy(c, c.k), s.ldD = c.n;
+  s.ldA = ldOf(c, yOf(c)), s.ldB = ldOf(c, xOf(c)), s.ldD = c.n;
+  if (c.roundedY)
+    s.alignA = alignmentOf(c.roundedY);
+  if (c.roundedX)
+    s.alignB = alignmentOf(c.roundedX);
   s.batches = chunks;
   s.strideA = rows * s.ldA;
   s.strideB = rows * s.ldB;
@@ -229,8 +253,11 @@ private:
                      void *memory)
       : parts(memory) {
     const int64_t rows = cut.whole > 0 ? cut.each * chunkRows(c) : cut.last;
-    x = parts.take<char>(rows * ldOfCopy(c, c.k) * bytesOfFactor(c));
-    y = parts.take<char>(rows * ldOfCopy(c, c.n) * bytesOfFactor(c));
+    auto take = [&](const Side &side) {
+      return parts.take<char>(side.rounded ? 0 : rows * ldOfCopy(c, side.size) * bytesOfFactor(c));
+    };
+    x = take(xOf(c));
+    y = take(yOf(c));
     sums = parts.take<float>(addsOnto(c) ? 0 : cut.each * c.k * c.n);
     workspace = parts.take<char>(workspaceBytes);
   }
@@ -252,19 +279,22 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Rows as the library reads them, from row `first` on.
-void copyRows(const RowContraction &c, int64_t first, int64_t rows, const float *from, int64_t ld,
-              int64_t size, void *to, cudaStream_t stream) {
-  const int64_t ldTo = ldOfCopy(c, size);
+/// Rows as the library reads them, from row `first` on: copied to `to` where they must be.
+const void *readRows(const RowContraction &c, int64_t first, int64_t rows, const Side &side,
+                     void *to, cudaStream_t stream) {
+  if (side.rounded)
+    return side.rounded + first * side.ld;
+  const int64_t ldTo = ldOfCopy(c, side.size);
   auto copy = [&]<class T>(T *typed) {
-    copyParts(
-        PartCopy<T>{c.rows, rows, 1, from, ld, size, typed, ldTo, ldTo, /*clearsRest=*/true, first},
-        stream);
+    copyParts(PartCopy<T>{c.rows, rows, 1, side.floats, side.ld, side.size, typed, ldTo, ldTo,
+                          /*clearsRest=*/true, first},
+              stream);
   };
   if (c.bf16)
     copy(static_cast<Bf16 *>(to));
   else
     copy(static_cast<float *>(to));
+  return to;
 }
 
 void contractByLibrary(LibraryPlans &plans, const RowContraction &c, void *memory,
@@ -275,10 +305,10 @@ void contractByLibrary(LibraryPlans &plans, const RowContraction &c, void *memor
     GENREC_CUDA_CHECK(
         cudaMemsetAsync(c.out, 0, static_cast<size_t>(c.k * c.n) * sizeof(float), stream));
   forGroups(c, [&](int64_t first, int64_t rows, int64_t chunks) {
-    copyRows(c, first, rows * chunks, c.x, c.ldX, c.k, scratch.x, stream);
-    copyRows(c, first, rows * chunks, c.y, c.ldY, c.n, scratch.y, stream);
+    const void *x = readRows(c, first, rows * chunks, xOf(c), scratch.x, stream);
+    const void *y = readRows(c, first, rows * chunks, yOf(c), scratch.y, stream);
     plans.multiply(shapeOf(c, rows, chunks),
-                   {scratch.y, scratch.x, adds ? c.out : scratch.sums, nullptr, c.out},
+                   {y, x, adds ? c.out : scratch.sums, nullptr, c.out},
                    scratch.workspace, stream);
     if (!adds)
       GENREC_CUDA_LAUNCH(stream, shapeOfThreads(c.k * c.n, kThreads), addChunks, c, scratch.sums,

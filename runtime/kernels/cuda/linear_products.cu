@@ -19,6 +19,12 @@ namespace {
 
 constexpr int kTile = 64, kDepth = 16, kEach = 4, kSide = kTile / kEach, kThreads = kSide * kSide;
 
+/// An element of a factor, at `at` of either what was rounded before, or floats.
+__device__ inline float factorAt(const Bf16 *rounded, const float *floats, bool rounds,
+                                 int64_t at) {
+  return rounded ? toFloat(rounded[at]) : factor(rounds, floats[at]);
+}
+
 /// sums += left^T right over `depth` slices: this thread's elements of the tile.
 __device__ void addSlices(const float (&left)[kDepth][kTile], const float (&right)[kDepth][kTile],
                           int depth, float (&sums)[kEach][kEach]) {
@@ -43,7 +49,8 @@ __global__ void __launch_bounds__(kThreads, 3) multiplyTiles(const LinearProduct
       for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
         const int k = i % kDepth, r = i / kDepth;
         const bool isThere = first + r < rows && k < depth;
-        left[k][r] = isThere ? factor(p.bf16, p.x[(first + r) * p.ldX + base + k]) : 0.0f;
+        left[k][r] = isThere ? factorAt(p.roundedX, p.x, p.bf16, (first + r) * p.ldX + base + k)
+                             : 0.0f;
       }
       for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
         const int k = p.transposed ? i % kDepth : i / kTile;
@@ -105,8 +112,13 @@ __global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction 
       const int i = threadIdx.x + j * kThreads, column = i % kTile;
       const int64_t row = base + i / kTile;
       const bool isRow = row < end;
-      nextX[j] = isRow && firstK + column < c.k ? c.x[row * c.ldX + firstK + column] : 0.0f;
-      nextY[j] = isRow && firstN + column < c.n ? c.y[row * c.ldY + firstN + column] : 0.0f;
+      const int64_t atX = firstK + column, atY = firstN + column;
+      nextX[j] = isRow && atX < c.k
+                     ? factorAt(c.roundedX, c.x, /*rounds=*/false, row * c.ldX + atX)
+                     : 0.0f;
+      nextY[j] = isRow && atY < c.n
+                     ? factorAt(c.roundedY, c.y, /*rounds=*/false, row * c.ldY + atY)
+                     : 0.0f;
     }
   };
   float sums[kEach][kEach] = {};

@@ -72,7 +72,8 @@ template <typename OpT> static LogicalResult verifyBiases(OpT op, Named rows) {
 /// Checks q, k and v, then the other operands.
 template <typename OpT> static LogicalResult verifyAttention(OpT op) {
   Named q{"q", op.getQ().getType()}, k{"k", op.getK().getType()}, v{"v", op.getV().getType()};
-  if (failed(expect(op, q, Form::rows().vector().element(floats))) ||
+  Named unrounded{"q", unroundedType(op, op.getQ())};
+  if (failed(expect(op, unrounded, Form::rows().vector().element(floats))) ||
       failed(expectSameDomain(op, {q, k, v})) ||
       failed(expectType(op, k, q.type, "the type of 'q'")) ||
       failed(expect(op, v, Form::alike(q.type).vector().elementOf(q.type))))
@@ -84,21 +85,22 @@ template <typename OpT> static LogicalResult verifyAttention(OpT op) {
                               << " heads, but it is " << describe(value.type);
   if (failed(verifyOptions(op)) || failed(verifyTarget(op, q)))
     return failure();
-  return verifyBiases(op, q);
+  return verifyBiases(op, unrounded);
 }
 
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
-  return expectType(*this, {"result", getType()}, getV().getType(), "the type of 'v'");
+  return expectType(*this, {"result", getType()}, unroundedType(*this, getV()), "the type of 'v'");
 }
 
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
-  Type q = getQ().getType(), v = getV().getType();
+  Type q = unroundedType(*this, getQ()), v = unroundedType(*this, getV());
+  Named dOut{"gradient", getGradient().getType()};
   if (failed(expectType(*this, {"out", getOut().getType()}, v, "the type of 'v'")) ||
-      failed(expectType(*this, {"gradient", getGradient().getType()}, v, "the type of 'v'")) ||
+      failed(expectType(*this, dOut, getV().getType(), "the type of 'v'")) ||
       failed(expectType(*this, {"dq", getDq().getType()}, q, "the type of 'q'")) ||
       failed(expectType(*this, {"dk", getDk().getType()}, q, "the type of 'k'")) ||
       failed(expectType(*this, {"dv", getDv().getType()}, v, "the type of 'v'")))

@@ -62,7 +62,8 @@ LogicalResult BroadcastRowsOp::verify() {
 }
 
 LogicalResult FusedLinearOp::verify() {
-  Type x = getX().getType(), weight = getWeight().getType(), result = getResult().getType();
+  Type x = unroundedType(*this, getX()), weight = getWeight().getType(),
+       result = getResult().getType();
   FailureOr<int64_t> width = expectProduct(*this, x, weight, getTransposed(), getBias());
   if (failed(width) || failed(expect(*this, {"result", result},
                                      Form::alike(x).shape({*width}).elementOf(x), "x times weight")))

@@ -78,6 +78,10 @@ LogicalResult CastOp::verify() {
   Type x = getX().getType();
   if (failed(expect(*this, {"x", x}, Form::any().element(values))))
     return failure();
+  if (getElementTypeOrSelf(getType()).isBF16() && getElementTypeOrSelf(x).isF32())
+    return expect(*this, {"result", getType()},
+                  Form::alike(x).shape(getRowShape(x)).element(getElementTypeOrSelf(getType())),
+                  "the rows of 'x'");
   return expectSameRows(*this, x, getType(), values);
 }
 
@@ -237,7 +241,7 @@ LogicalResult RandomUniformOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult LinearOp::verify() {
-  Type x = getX().getType();
+  Type x = unroundedType(*this, getX());
   FailureOr<int64_t> width =
       expectProduct(*this, x, getWeight().getType(), getTransposed(), getBias());
   if (failed(width))
@@ -247,7 +251,7 @@ LogicalResult LinearOp::verify() {
 }
 
 LogicalResult WeightGradientOp::verify() {
-  Named x{"x", getX().getType()}, y{"y", getY().getType()};
+  Named x{"x", unroundedType(*this, getX())}, y{"y", unroundedType(*this, getY())};
   if (failed(expect(*this, x, Form::rows().vector().element(floats))) ||
       failed(expectSameDomain(*this, {x, y})) ||
       failed(expect(*this, y, Form::alike(x.type).vector().elementOf(x.type))))

@@ -200,6 +200,21 @@ struct Record {
 };
 } // namespace
 
+/// Whether q, k and v, and with them the gradient of the result, were rounded before.
+template <typename OpT> static bool hasRoundedFactors(OpT op) {
+  return getElementTypeOrSelf(op.getQ().getType()).isBF16();
+}
+
+/// The record of factors that were rounded before, which calls on a device take last.
+template <typename OpT>
+static Record makeRoundedFactors(OpT op, StageBuilder &stage, const EmitCBuilder &b) {
+  Record rounded(b, "kernels::RoundedFactors");
+  for (auto [name, value] :
+       {std::tuple("q", op.getQ()), std::tuple("k", op.getK()), std::tuple("v", op.getV())})
+    rounded.set(name, stage.getPointer(value));
+  return rounded;
+}
+
 template <typename OpT>
 static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b,
                                         const Record &args) {
@@ -217,7 +232,8 @@ static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitC
   for (auto [name, stride, value] :
        {std::tuple("q", "ldQ", op.getQ()), std::tuple("k", "ldK", op.getK()),
         std::tuple("v", "ldV", op.getV())}) {
-    args.set(name, stage.getPointer(value));
+    if (!hasRoundedFactors(op))
+      args.set(name, stage.getPointer(value));
     args.set(stride, stage.getStride(value));
   }
   args.set("scale", b.floating(op.getScale().convertToDouble()));
@@ -281,8 +297,12 @@ LogicalResult genrec::lowerCall(AttentionOp op, StageBuilder &stage) {
   args.set("out", stage.getPointer(op.getResult()));
   args.set("ldOut", stage.getStride(op.getResult()));
   setLogSumExp(op, stage, b, args);
-  b.callVoid("kernels::attention", {stage.getStep(), b.addressOf(args.place)},
-             getAttentionTemplate(op, b));
+  SmallVector<Value> operands = {stage.getStep(), b.addressOf(args.place)};
+  if (hasRoundedFactors(op)) {
+    EmitCBuilder namedRounded = b.named("rounded");
+    operands.push_back(b.addressOf(makeRoundedFactors(op, stage, namedRounded).place));
+  }
+  b.callVoid("kernels::attention", operands, getAttentionTemplate(op, b));
   return success();
 }
 
@@ -301,7 +321,8 @@ LogicalResult genrec::lowerCall(AttentionGradOp op, StageBuilder &stage) {
     setLogSumExp(forward, stage, b, args);
   }
   Record gradients(namedGradients, "kernels::AttentionGradients");
-  gradients.set("dOut", stage.getPointer(op.getGradient()));
+  if (!hasRoundedFactors(op))
+    gradients.set("dOut", stage.getPointer(op.getGradient()));
   gradients.set("ldDOut", stage.getStride(op.getGradient()));
   for (auto [name, stride, value] :
        {std::tuple("dQ", "ldDQ", op.getDq()), std::tuple("dK", "ldDK", op.getDk()),
@@ -313,9 +334,15 @@ LogicalResult genrec::lowerCall(AttentionGradOp op, StageBuilder &stage) {
     gradients.set("dPositionBias", stage.getPointer(bias));
   if (Value bias = op.getDtimeBias())
     gradients.set("dTimeBias", stage.getPointer(bias));
-  b.callVoid("kernels::attentionGradient",
-             {stage.getStep(), b.addressOf(args.place), b.addressOf(gradients.place)},
-             getAttentionTemplate(op, b));
+  SmallVector<Value> operands = {stage.getStep(), b.addressOf(args.place),
+                                 b.addressOf(gradients.place)};
+  if (hasRoundedFactors(op)) {
+    EmitCBuilder namedRounded = b.named("rounded");
+    Record rounded = makeRoundedFactors(op, stage, namedRounded);
+    rounded.set("dOut", stage.getPointer(op.getGradient()));
+    operands.push_back(b.addressOf(rounded.place));
+  }
+  b.callVoid("kernels::attentionGradient", operands, getAttentionTemplate(op, b));
   return success();
 }
 

@@ -3,6 +3,7 @@
 #include "StepOpModels.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/scratch_sizes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -12,11 +13,17 @@ using namespace genrec;
 
 namespace {
 
+/// Factors that were rounded before are for devices (`round-factors`).
 LogicalResult expectFloats(Operation *op) {
-  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      if (isa<FloatType>(tensor.getElementType()) && !tensor.getElementType().isF32())
-        return op->emitOpError() << "is compiled for f32 only, but has " << describe(type);
+  const bool takesRounded = Target::of(op).hasDevice;
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    Type element = tensor ? tensor.getElementType() : Type();
+    if (!isa_and_nonnull<FloatType>(element) || element.isF32() ||
+        (element.isBF16() && takesRounded))
+      continue;
+    return op->emitOpError() << "is compiled for f32 only, but has " << describe(type);
+  }
   return success();
 }
 
@@ -33,8 +40,24 @@ double getWidth(Value value) { return static_cast<double>(getRowSize(value.getTy
 // Matrix products
 //===----------------------------------------------------------------------===//
 
+/// Whether rows that consist of `parts` equal parts have whole multiples of 16 bytes of bf16 in
+/// each.
+bool hasWholeParts(Value rows, int64_t parts = 1) {
+  return getRowSize(rows.getType()) % (parts * 8) == 0;
+}
+
+/// Below that a device's library takes no products (kernels/cuda/library_products.h).
+bool isLibrarySize(Value x, Value y) {
+  constexpr int64_t kLeast = 32;
+  return getRowSize(x.getType()) >= kLeast && getRowSize(y.getType()) >= kLeast;
+}
+
 template <typename OpT> struct LinearStep : DenseModel<LinearStep<OpT>, OpT> {
   bool takesPaddedRows(Operation *, unsigned number) const { return number == 0; }
+  bool takesRounded(Operation *op, unsigned number) const {
+    return number == 0 && hasWholeParts(op->getOperand(0)) &&
+           isLibrarySize(op->getOperand(0), op->getResult(0));
+  }
   FlatSymbolRefAttr getBlockDomain(Operation *op) const {
     return getRowDomain(cast<OpT>(op).getX().getType());
   }
@@ -53,6 +76,10 @@ template <typename OpT> struct LinearStep : DenseModel<LinearStep<OpT>, OpT> {
 
 struct WeightGradientStep : DenseModel<WeightGradientStep, WeightGradientOp> {
   bool takesPaddedRows(Operation *, unsigned) const { return true; }
+  bool takesRounded(Operation *op, unsigned number) const {
+    return hasWholeParts(op->getOperand(number)) &&
+           isLibrarySize(op->getOperand(0), op->getOperand(1));
+  }
   FlatSymbolRefAttr getBlockDomain(Operation *op) const {
     return getRowDomain(cast<WeightGradientOp>(op).getX().getType());
   }
@@ -156,6 +183,15 @@ struct AttentionModel : DenseModel<ModelT, OpT> {
   FlatSymbolRefAttr getBlockDomain(Operation *op) const {
     auto attention = cast<OpT>(op);
     return attention.getTarget() ? FlatSymbolRefAttr() : getRowDomain(attention.getQ().getType());
+  }
+  /// All factors or none: q, k and v, which are the first operands, and the gradient of the result.
+  bool takesRounded(Operation *op, unsigned number) const {
+    auto attention = cast<OpT>(op);
+    bool isFactor = number < 3;
+    if constexpr (isGradient)
+      isFactor |= op->getOperand(number) == attention.getGradient();
+    return isFactor && hasWholeParts(attention.getQ(), attention.getHeads()) &&
+           hasWholeParts(attention.getV(), attention.getHeads());
   }
   void addCosts(Operation *op, StepCosts &costs) const {
     auto attention = cast<OpT>(op);

@@ -13,6 +13,8 @@ Type genrec::getBufferElement(const EmitCBuilder &b, Type element) {
     return b.pointer(b.f32());
   if (isa<StringType>(element))
     return b.opaque("genrec_string");
+  if (element.isBF16())
+    return b.opaque("kernels::Bf16");
   return element;
 }
 

@@ -18,8 +18,13 @@ using namespace genrec;
 // Conditions
 //===----------------------------------------------------------------------===//
 
-/// Products are compiled for f32 only; the interpreter also has other element types.
-static bool isCompiled(LinearOp op) { return getElementTypeOrSelf(op.getType()).isF32(); }
+/// Products are compiled for f32 only; the interpreter also has other element types. One whose
+/// factor was rounded before is a library's, which has no epilogue: another kernel would have to
+/// read the product back in any case, and row kernels write what the next ops need of it.
+static bool isFoldable(LinearOp op) {
+  return getElementTypeOrSelf(op.getType()).isF32() &&
+         getElementTypeOrSelf(op.getX().getType()).isF32();
+}
 
 static Activation getActivation(Operation *op) {
   auto activation = dyn_cast<ActivationOpInterface>(op);
@@ -88,7 +93,7 @@ struct FoldEpilogues : genrec::impl::FoldEpiloguesBase<FoldEpilogues> {
     for (auto program : getOperation().getBody().front().getOps<ProgramOp>()) {
       SmallVector<LinearOp> products(program.getBody().front().getOps<LinearOp>());
       for (LinearOp product : products)
-        if (isCompiled(product))
+        if (isFoldable(product))
           changed |= fold(product);
     }
     if (!changed)

@@ -130,6 +130,10 @@ llvm::LogicalResult expectPoolTarget(mlir::Operation *op, PoolKind kind,
 llvm::FailureOr<int64_t> expectProduct(mlir::Operation *op, mlir::Type x, mlir::Type weight,
                                        bool transposed, mlir::Value bias);
 
+/// The type of a factor of `product`, with f32 for the bf16 of one that was rounded before
+/// (`round-factors`).
+mlir::Type unroundedType(ProductOpInterface product, mlir::Value factor);
+
 /// The op that makes `domain` in the program of `op`, or null.
 mlir::Operation *makerOf(mlir::Operation *op, mlir::FlatSymbolRefAttr domain);
 

@@ -1,7 +1,8 @@
 //===- Passes.td - planning of steps ----------------------------*- tablegen -*-===//
 //
-// The passes between row kernels and their lowering: they decide which calls run for a block of
-// lists at a time, and plan memory. Each is in the file of its name in lib/Dialect/GenRec/Step.
+// The passes that know what a step calls. Before row kernels are formed: which factors of products
+// are rounded to bfloat16 by themselves. Between row kernels and their lowering: which calls run for
+// a block of lists at a time, and memory. Each is in the file of its name in lib/Dialect/GenRec/Step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,35 @@ def AttachTarget : Pass<"genrec-attach-target", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "`cpu` or `cuda`">];
   let dependentDialects = ["::genrec::GenRecDialect"];
+}
+
+def RoundFactors : Pass<"genrec-round-factors", "::genrec::ModelOp"> {
+  let summary = "rounds a factor once for all products that read it";
+  let description = [{
+    For devices. An operand that a product with `bf16` can take rounded
+    (`StepOpInterface::takesRounded`) becomes a `genrec.cast` to bf16, one for all products of a
+    value: a layer's, that of its weight's gradient, attention's and its gradient's. Row kernels fuse
+    the cast into what makes the value, whose f32 is then not stored unless others read it.
+
+    An activation of such a product that is read by slices only is applied to each slice, so that a
+    kernel reads the columns that it needs. `fold-epilogues` leaves these products alone: what
+    multiplies them on a device has no epilogue but the bias.
+
+    ```mlir
+    %y = genrec.linear %x, %w {bf16} : …
+    %dw = genrec.weight_gradient %x, %dy {bf16} : …
+    // becomes
+    %r = genrec.cast %x : (tensor<?x64xf32, #genrec.rows<@user>>) -> tensor<?x64xbf16, #genrec.rows<@user>>
+    %y = genrec.linear %r, %w {bf16} : …
+    %dw = genrec.weight_gradient %r, %rounded_dy {bf16} : …
+    ```
+
+    A factor has the same bits wherever it is rounded. Runs before `fold-epilogues` and `form-row-kernels`.
+  }];
+  let dependentDialects = ["::genrec::GenRecDialect"];
+  let statistics = [
+    Statistic<"factors", "factors", "values rounded once">,
+    Statistic<"sliced", "sliced", "activations applied to slices">];
 }
 
 def FormRowBlocks : Pass<"genrec-form-row-blocks", "::genrec::ModelOp"> {

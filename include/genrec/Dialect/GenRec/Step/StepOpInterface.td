@@ -45,6 +45,13 @@ def GenRec_StepOpInterface : OpInterface<"StepOpInterface"> {
     }], "bool", "takesPaddedRows", (ins "unsigned":$number), [{}], [{
       return false;
     }]>,
+    InterfaceMethod<[{
+      Whether the call of a product on a device takes operand `number` rounded to bfloat16 before, so
+      that `round-factors` may do so: a factor of what a library multiplies, of whole multiples of
+      16 bytes.
+    }], "bool", "takesRounded", (ins "unsigned":$number), [{}], [{
+      return false;
+    }]>,
     InterfaceMethod<"The operands of a view whose memory its results alias.",
       "::mlir::ValueRange", "getAliasedOperands", (ins), [{}], [{
       return $_op.getOperation()->getOperands().take_front(1);

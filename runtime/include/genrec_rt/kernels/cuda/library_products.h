@@ -3,14 +3,16 @@
 // The products of linear_products.h and sized_products.h by cuBLASLt where the process has it
 // (runtime/kernels/cuda/cublaslt_library.h), both sizes of the weight are kLeastLibrarySize or
 // more, and the library has an algorithm; by our tiles otherwise. fp32 is CUBLAS_COMPUTE_32F, never
-// TF32; factors of bfloat16 are rounded into scratch, with rows of whole multiples of 8, and added
-// up in fp32. The library adds the bias. Activations and residuals are ours, in one more pass: its
-// GELU is the approximation with tanh, and it does not say what its ReLU makes of NaN.
+// TF32; factors of bfloat16 are rounded into scratch, with rows of whole multiples of 8, unless
+// they were rounded before (rounded_factors.h), and added up in fp32. The library adds the bias.
+// Activations and residuals are ours, in one more pass: its GELU is the approximation with tanh,
+// and it does not say what its ReLU makes of NaN.
 //
 // The number of rows lies in device memory, so a product runs over the capacity's rows: behind the
 // last row y is written from whatever x holds there, which nobody reads. A contraction over rows
-// reads copies whose rows behind the last one are zeros, in chunks of chunkRows (batches of
-// products, or one by one where they are large) whose sums are added in order.
+// reads copies, or what was rounded before, whose rows behind the last one are zeros, in chunks of
+// chunkRows (batches of products, or one by one where they are large) whose sums are added in
+// order.
 //
 // The same bits in every run: without split-K (no reduction scheme is allowed), and with one
 // algorithm per shape at any number of rows, which is chosen once for kPlannedRows: an element

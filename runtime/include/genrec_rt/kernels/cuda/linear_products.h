@@ -11,6 +11,7 @@
 #define GENREC_RT_KERNELS_CUDA_LINEAR_PRODUCTS_H
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/cuda/bf16.h"
 
 #include <cstdint>
 #include <cuda_runtime.h>
@@ -27,6 +28,7 @@ struct LinearProduct {
   int64_t capacity = 0; ///< of rows
   int64_t k = 0, n = 0;
   const float *x = nullptr;
+  const Bf16 *roundedX = nullptr; ///< x, where it was rounded before (rounded_factors.h)
   int64_t ldX = 0;
   const float *weight = nullptr; ///< [k, n], or [n, k] when transposed
   bool transposed = false;
@@ -53,6 +55,7 @@ struct RowContraction {
   int64_t ldY = 0;
   float *out = nullptr;
   bool bf16 = false; ///< x and y are rounded to bfloat16
+  const Bf16 *roundedX = nullptr, *roundedY = nullptr; ///< where they were before
 };
 void contractRows(const RowContraction &contraction, void *scratch, cudaStream_t stream);
 int64_t contractionScratchBytes(int64_t capacity, int64_t k, int64_t n);

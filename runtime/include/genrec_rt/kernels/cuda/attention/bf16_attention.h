@@ -30,6 +30,12 @@ constexpr AttentionLevel modelLevel() {
 
 } // namespace detail
 
+/// Factors that were rounded before (rounded_factors.h), with the leading dimensions of the floats
+/// that are not there; null: they are rounded into scratch. dOut is that of a gradient alone.
+struct RoundedBefore {
+  const Bf16 *q = nullptr, *k = nullptr, *v = nullptr, *dOut = nullptr;
+};
+
 /// q, k, v and out of `from`, as they are.
 inline void takeMatrices(AttentionArgs<float> &to, const kernels::AttentionArgs &from) {
   to.q = from.q, to.ldQ = from.ldQ;
@@ -52,37 +58,41 @@ class Bf16Attention {
   static constexpr bool kPadsQk = kQk != Qk, kPadsV = kV != V;
 
 public:
-  static int64_t forwardBytes(const Args &args) {
-    return Scratch(args, nullptr, false).bytes + attentionForwardBytes<Config, kLevel>(args);
+  static int64_t forwardBytes(const Args &args, const RoundedBefore *before = nullptr) {
+    return Scratch(args, nullptr, false, before).bytes +
+           attentionForwardBytes<Config, kLevel>(args);
   }
 
   static void forward(Args args, const kernels::AttentionArgs &floats, void *memory,
-                      cudaStream_t stream) {
-    const Scratch scratch(args, memory, false);
-    roundFactors(args, floats, scratch, stream);
+                      cudaStream_t stream, const RoundedBefore *before = nullptr) {
+    const Scratch scratch(args, memory, false, before);
+    setFactors(args, floats, scratch, before, stream);
     setResult(args, floats, scratch);
     attentionForward<Config, kLevel>(args, static_cast<char *>(memory) + scratch.bytes, stream);
     if constexpr (kPadsV)
       unpad<V, kV>(args, scratch.out, floats.out, floats.ldOut, stream);
   }
 
-  static int64_t backwardBytes(const Args &args) {
-    return Scratch(args, nullptr, true).bytes + attentionBackwardBytes<Config, kLevel>(args);
+  static int64_t backwardBytes(const Args &args, const RoundedBefore *before = nullptr) {
+    return Scratch(args, nullptr, true, before).bytes +
+           attentionBackwardBytes<Config, kLevel>(args);
   }
 
   static void backward(Args args, const kernels::AttentionArgs &floats,
                        const kernels::AttentionGradients &gradients, void *memory,
-                       cudaStream_t stream) {
-    const Scratch scratch(args, memory, true);
-    roundFactors(args, floats, scratch, stream);
+                       cudaStream_t stream, const RoundedBefore *before = nullptr) {
+    const Scratch scratch(args, memory, true, before);
+    setFactors(args, floats, scratch, before, stream);
     setResult(args, floats, scratch);
     if constexpr (Config::Softmax && kPadsV) // which reads the result
       copyParts(PartCopy<float>{args.domain, args.rows, Heads, floats.out, floats.ldOut, V,
                                 scratch.out, Heads * kV, kV},
                 stream);
     AttentionGradients<Bf16> own;
-    own.dOut = rounded<V, kV>(args, gradients.dOut, gradients.ldDOut, scratch.dOut, stream);
-    own.ldDOut = Heads * kV;
+    own.dOut = before
+                   ? before->dOut
+                   : rounded<V, kV>(args, gradients.dOut, gradients.ldDOut, scratch.dOut, stream);
+    own.ldDOut = before ? gradients.ldDOut : Heads * kV;
     own.dPositionBias = gradients.dPositionBias;
     own.dTimeBias = gradients.dTimeBias;
     own.floatDQ = kPadsQk ? scratch.dQ : gradients.dQ;
@@ -108,17 +118,17 @@ private:
     float *out, *dQ = nullptr, *dK = nullptr, *dV = nullptr;
     int64_t bytes = 0;
 
-    Scratch(const Args &args, void *memory, bool isBackward) {
+    Scratch(const Args &args, void *memory, bool isBackward, const RoundedBefore *before) {
       auto take = [&]<class T>(T *&part, bool isThere, int64_t width) {
         part = reinterpret_cast<T *>(static_cast<char *>(memory) + bytes);
         if (isThere)
           bytes +=
               blocksFor(args.rows * Heads * width * static_cast<int64_t>(sizeof(T)), 256) * 256;
       };
-      take(q, true, kQk);
-      take(k, true, kQk);
-      take(v, true, kV);
-      take(dOut, isBackward, kV);
+      take(q, !before, kQk);
+      take(k, !before, kQk);
+      take(v, !before, kV);
+      take(dOut, isBackward && !before, kV);
       take(out, kPadsV && (!isBackward || Config::Softmax), kV);
       take(dQ, isBackward && kPadsQk, kQk);
       take(dK, isBackward && kPadsQk, kQk);
@@ -143,8 +153,14 @@ private:
         stream);
   }
 
-  static void roundFactors(Args &args, const kernels::AttentionArgs &floats, const Scratch &scratch,
-                           cudaStream_t stream) {
+  static void setFactors(Args &args, const kernels::AttentionArgs &floats, const Scratch &scratch,
+                         const RoundedBefore *before, cudaStream_t stream) {
+    if (before) {
+      args.q = before->q, args.ldQ = floats.ldQ;
+      args.k = before->k, args.ldK = floats.ldK;
+      args.v = before->v, args.ldV = floats.ldV;
+      return;
+    }
     args.q = rounded<Qk, kQk>(args, floats.q, floats.ldQ, scratch.q, stream);
     args.k = rounded<Qk, kQk>(args, floats.k, floats.ldK, scratch.k, stream);
     args.v = rounded<V, kV>(args, floats.v, floats.ldV, scratch.v, stream);

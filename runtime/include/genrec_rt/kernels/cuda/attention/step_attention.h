@@ -11,6 +11,7 @@
 
 #include "genrec_rt/kernels/cuda/attention/bf16_attention.h"
 #include "genrec_rt/kernels/cuda/cross_attention.h"
+#include "genrec_rt/kernels/cuda/rounded_factors.h"
 #include "genrec_rt/kernels/cuda/step.h"
 
 namespace genrec::rt::kernels {
@@ -58,17 +59,31 @@ constexpr unsigned attentionFeatures(bool causal, bool window, bool positionBias
 
 } // namespace detail
 
+/// q, k, v and the gradient of the result where they were rounded before, instead of the floats of
+/// AttentionArgs and AttentionGradients, whose leading dimensions these have.
+struct RoundedFactors {
+  const Bf16 *q = nullptr, *k = nullptr, *v = nullptr, *dOut = nullptr;
+
+  cuda::RoundedBefore onDevice() const {
+    return {asFactors(q), asFactors(k), asFactors(v), asFactors(dOut)};
+  }
+};
+
 /// `args->domain` is the rows' domain of the host's step. With Bf16 factors are rounded to bfloat16
 /// (bf16_attention.h).
 template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
           bool TimeBias, bool Dropout, bool Masked, bool Bf16 = false>
-void attention(genrec_step *step, const AttentionArgs *args) {
+void attention(genrec_step *step, const AttentionArgs *args,
+               const RoundedFactors *rounded = nullptr) {
   constexpr unsigned kFeatures =
       detail::attentionFeatures(Causal, Window, PositionBias, TimeBias, Dropout, Masked);
   if constexpr (Bf16) {
     using Call = cuda::Bf16Attention<Heads, Qk, V, Score, kFeatures>;
     const auto all = detail::attentionOnDevice<cuda::Bf16>(step, *args, Heads);
-    Call::forward(all, *args, scratchOf(step, Call::forwardBytes(all)), streamOf(step));
+    const auto factors = rounded ? rounded->onDevice() : cuda::RoundedBefore{};
+    const auto *before = rounded ? &factors : nullptr;
+    Call::forward(all, *args, scratchOf(step, Call::forwardBytes(all, before)), streamOf(step),
+                  before);
   } else {
     using Config = cuda::AttentionConfig<float, Qk, V, Score, kFeatures>;
     auto all = detail::attentionOnDevice<float>(step, *args, Heads);
@@ -81,14 +96,17 @@ void attention(genrec_step *step, const AttentionArgs *args) {
 template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
           bool TimeBias, bool Dropout, bool Masked, bool Bf16 = false>
 void attentionGradient(genrec_step *step, const AttentionArgs *args,
-                       const AttentionGradients *gradients) {
+                       const AttentionGradients *gradients,
+                       const RoundedFactors *rounded = nullptr) {
   constexpr unsigned kFeatures =
       detail::attentionFeatures(Causal, Window, PositionBias, TimeBias, Dropout, Masked);
   if constexpr (Bf16) {
     using Call = cuda::Bf16Attention<Heads, Qk, V, Score, kFeatures>;
     const auto all = detail::attentionOnDevice<cuda::Bf16>(step, *args, Heads);
-    Call::backward(all, *args, *gradients, scratchOf(step, Call::backwardBytes(all)),
-                   streamOf(step));
+    const auto factors = rounded ? rounded->onDevice() : cuda::RoundedBefore{};
+    const auto *before = rounded ? &factors : nullptr;
+    Call::backward(all, *args, *gradients, scratchOf(step, Call::backwardBytes(all, before)),
+                   streamOf(step), before);
   } else {
     using Config = cuda::AttentionConfig<float, Qk, V, Score, kFeatures>;
     constexpr auto kLevel = cuda::AttentionLevel::plain;
