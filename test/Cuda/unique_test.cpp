@@ -95,6 +95,19 @@ TEST(Unique, BatchesOfManyTiles) {
     }
 }
 
+// More words of bits than four blocks have threads, and an odd number of ids; ids that are all one
+// or all different.
+TEST(Unique, ManyWordsOfBits) {
+  Unique unique("test");
+  Ids mixed = randomIds(40001, 9000), equal(10240, 5), different(10241);
+  std::iota(different.begin(), different.end(), -77);
+  for (const Ids &ids : {mixed, equal, different}) {
+    const auto count = static_cast<int64_t>(ids.size());
+    const Ids offsets = {0, 9999, 10001, count, count};
+    EXPECT_EQ(uniqueOf(ids, offsets, std::move(unique)), expectedOf(ids, offsets)) << count;
+  }
+}
+
 TEST(Unique, AnyNumberIsAnId) {
   const Ids ids = {-1, 0, -1, std::numeric_limits<int64_t>::min(), 0, -1};
   EXPECT_EQ(uniqueOf(ids, {0, 6}), expectedOf(ids, {0, 6}));
@@ -180,6 +193,19 @@ void expectGrouped(const Ids &ids, uint32_t owners, Unique &&unique = Unique("te
   const Numbers numbers = inverse.fetch();
   for (size_t i = 0; i < ids.size(); ++i)
     ASSERT_EQ(found[numbers[i]], ids[i]) << i;
+}
+
+// An id of whose hash's part another comes first is not found to repeat in its tile.
+TEST(Unique, RepetitionsBehindOthersOfTheirPart) {
+  Ids ids;
+  for (uint64_t upper = 0; ids.size() < 40; ++upper)
+    if (int64_t id = rt::test::idOfHash(upper << 40 | 0x123); id >= 0)
+      ids.push_back(id);
+  for (int i = 0; i < 300; ++i)
+    ids.push_back(ids[static_cast<size_t>(i * 7 % 40)]);
+  const Ids offsets = {0, 100, 340};
+  EXPECT_EQ(uniqueOf(ids, offsets), expectedOf(ids, offsets));
+  expectGrouped(ids, 3);
 }
 
 // Below and above a warp of owners and a block of them; most of 1,024 have none.

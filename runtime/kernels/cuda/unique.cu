@@ -61,16 +61,21 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     distinct[owner] = 0;
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t first = tile * Marked::kItems;
-    __syncthreads(); // nobody reads the last tile's
+    int64_t ids[kEach];
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
-      const int item = Marked::place(round);
-      tileIds.ids[item] = first + item < batch.count ? batch.ids[first + item] : 0;
+      const int64_t i = first + Marked::place(round);
+      ids[round] = i < batch.count ? batch.ids[i] : 0;
     }
+    // While ids are under way.
+    Placing placing(batch, first);
+    __syncthreads(); // nobody reads the last tile's
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      tileIds.ids[Marked::place(round)] = ids[round];
     for (uint32_t at = threadIdx.x; at < TileIds::kParts / 4; at += kThreads)
       reinterpret_cast<uint4 *>(tileIds.items)[at] = {kFree, kFree, kFree, kFree};
     __syncthreads(); // ids are there, and no items
-    Placing placing(batch, first);
     placing.findRepetitions(batch, first, tileIds);
     const auto begin = static_cast<uint32_t>(first);
     placing.take(batch, begin);
@@ -100,27 +105,31 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 
 /// How many first ids there are before each word of notes. A block adds up all before its part for
 /// itself: an eighth of a byte per id and block, which takes less than to wait for other blocks.
-constexpr int kRankThreads = 1024;
 [[maybe_unused]] constexpr int64_t kMostRankBlocks = std::min<int64_t>(kMostBlocks, 128);
-__global__ void __launch_bounds__(kRankThreads)
-    rankFirsts(Batch batch, int64_t words, UniqueResult result) {
-  const int64_t part = blocksFor(blocksFor(words, gridDim.x), kRankThreads) * kRankThreads,
-                begin = blockIdx.x * part, end = min(begin + part, words);
-  if (begin >= words)
-    return;
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    rankFirsts(Batch batch, int words, int part, UniqueResult result) {
+  const int begin = static_cast<int>(blockIdx.x) * part, end = min(begin + part, words);
   uint32_t own = 0, before;
-#pragma unroll 4
-  for (int64_t i = threadIdx.x; i < begin / 4; i += kRankThreads) {
-    const uint4 four = reinterpret_cast<const uint4 *>(batch.firsts)[i];
-    own += static_cast<uint32_t>(__popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w));
+  constexpr int kDepth = 8; // loads of a thread under way together
+  for (int base = static_cast<int>(threadIdx.x); base < begin / 4; base += kDepth * kThreads) {
+    uint4 four[kDepth];
+#pragma unroll
+    for (int d = 0; d < kDepth; ++d)
+      four[d] = base + d * kThreads < begin / 4
+                    ? reinterpret_cast<const uint4 *>(batch.firsts)[base + d * kThreads]
+                    : uint4{0, 0, 0, 0};
+#pragma unroll
+    for (int d = 0; d < kDepth; ++d)
+      own += static_cast<uint32_t>(__popc(four[d].x) + __popc(four[d].y) + __popc(four[d].z) +
+                                   __popc(four[d].w));
   }
-  exclusiveBlockSum<kRankThreads>(own, before);
+  exclusiveBlockSum<kThreads>(own, before);
   const uint32_t firstNumber = before;
-  for (int64_t at = begin + threadIdx.x; at < begin + part; at += kRankThreads) {
+  for (int at = begin + static_cast<int>(threadIdx.x); at < begin + part; at += kThreads) {
     const uint32_t word = at < words ? batch.firsts[at] : 0;
     uint32_t sum;
     const uint32_t here =
-        before + exclusiveBlockSum<kRankThreads>(static_cast<uint32_t>(__popc(word)), sum);
+        before + exclusiveBlockSum<kThreads>(static_cast<uint32_t>(__popc(word)), sum);
     if (at < words)
       batch.ranks[at] = {word, here};
     before += sum;
@@ -128,7 +137,7 @@ __global__ void __launch_bounds__(kRankThreads)
   if (end == words && threadIdx.x == 0)
     *result.total = before;
   if (result.counts)
-    for (uint32_t number = firstNumber + threadIdx.x; number < before; number += kRankThreads)
+    for (uint32_t number = firstNumber + threadIdx.x; number < before; number += kThreads)
       result.counts[number] = 0;
 }
 
@@ -138,6 +147,20 @@ struct TileNumbers {
   uint32_t repetitions[Marked::kItems];
 };
 
+/// Writes the first ids of a tile, all of which are under way together.
+__device__ void writeIds(const Batch &batch, int64_t first, const Placed &placed,
+                         const uint32_t (&number)[kEach], int64_t *ids) {
+  int64_t id[kEach];
+#pragma unroll
+  for (int round = 0; round < kEach; ++round)
+    id[round] = placed.isFirst(round) ? batch.ids[first + Marked::place(round)] : 0;
+  __syncwarp(); // or the compiler awaits each load before the next
+#pragma unroll
+  for (int round = 0; round < kEach; ++round)
+    if (placed.isFirst(round))
+      ids[number[round]] = id[round];
+}
+
 /// Writes what is asked for of ids whose first ones are ranked. The number of an id is the rank of
 /// its first position, which its slot names.
 __global__ void __launch_bounds__(kThreads, kBlocks)
@@ -146,48 +169,40 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   if (result.offsets)
     for (int64_t s = threadInGrid(); s <= batch.segments; s += threadsInGrid()) {
       const int64_t at = batch.offsets[s];
-      result.offsets[s] = at < batch.count ? rankIn(batch.ranks[at / kWarp], (1u << at % kWarp) - 1)
-                                           : *result.total;
+      result.offsets[s] = at < batch.count
+                              ? rankIn(batch.ranks[at / kWarp], static_cast<uint32_t>(at))
+                              : *result.total;
     }
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t first = tile * Marked::kItems;
     Placed placed(batch, first);
-    const int64_t word = first / kWarp + warpOf() * kEach + laneOf();
-    const uint32_t before = laneOf() < kEach ? batch.ranks[word].y : 0;
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
       ofTile.repetitions[Marked::place(round)] = 0;
     placed.readNotes();
-    int64_t id[kEach];
-    uint32_t number[kEach];
+    uint32_t from[kEach], number[kEach]; // the position whose rank is the number
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
-      if (placed.isLater(round)) // the first position takes the place of the slot
-        placed.slot[round] = batch.slots[placed.slot[round]];
-      id[round] = result.ids && placed.isFirst(round) ? batch.ids[first + Marked::place(round)] : 0;
+      from[round] = static_cast<uint32_t>(first + Marked::place(round));
+      if (placed.isLater(round))
+        from[round] = batch.slots[placed.slot[round]];
     }
-    __syncwarp(); // or the compiler awaits each load before the next
-#pragma unroll
-    for (int round = 0; round < kEach; ++round) {
-      const uint2 rank = {__shfl_sync(kAllLanes, placed.notes.least, round),
-                          __shfl_sync(kAllLanes, before, round)};
-      number[round] = rankIn(rank, (1u << laneOf()) - 1);
-      if (result.ids && placed.isFirst(round))
-        result.ids[number[round]] = id[round];
-    }
-    if (!result.inverse && !result.counts)
-      continue;
-    uint2 rank[kEach];
+    uint2 rank[kEach]; // of all, so that no load waits for a branch
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
-      rank[round] = placed.isLater(round) ? batch.ranks[placed.slot[round] / kWarp] : uint2{0, 0};
+      rank[round] = batch.ranks[from[round] / kWarp];
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      number[round] = rankIn(rank[round], from[round]);
+    if (result.ids)
+      writeIds(batch, first, placed, number, result.ids);
+    if (!result.inverse && !result.counts)
+      continue;
     __syncthreads(); // no repetitions are counted, and nobody reads the last tile's numbers
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
       if (placed.isRepeated(round))
         atomicAdd(ofTile.repetitions + placed.slot[round], 1u);
-      if (placed.isLater(round))
-        number[round] = rankIn(rank[round], (1u << placed.slot[round] % kWarp) - 1);
       ofTile.numbers[Marked::place(round)] = number[round];
     }
     __syncthreads(); // numbers and repetitions are there
@@ -216,12 +231,12 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     Placed placed(batch, first);
     uint32_t there[kEach];
     numbering.number(batch, tiles, tile, placed, result, shared, there);
+    if (result.ids)
+      writeIds(batch, first, placed, there, result.ids);
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
       if (!placed.isFirst(round))
         continue;
-      if (result.ids)
-        result.ids[there[round]] = batch.ids[first + Marked::place(round)];
       there[round] |= kNumbered;
       storeRelaxed(batch.slots + placed.slot[round], there[round]);
     }
@@ -282,8 +297,11 @@ void Unique::number(const int64_t *ids, int64_t count, const int64_t *segmentOff
   if (count == 0)
     return clear(result, result.offsets, segments, stream);
   const Batch batch = place(ids, count, segmentOffsets, segments, skipsZero, {}, {}, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(wordsOf(count), kRankThreads, kMostRankBlocks),
-                     rankFirsts, batch, wordsOf(count), result);
+  const int64_t words = wordsOf(count), // below 2^26
+      part = blocksFor(blocksFor(words, kMostRankBlocks), kThreads) * kThreads;
+  GENREC_CUDA_LAUNCH(
+      stream, (LaunchShape{dim3(static_cast<unsigned>(blocksFor(words, part))), dim3(kThreads)}),
+      rankFirsts, batch, static_cast<int>(words), static_cast<int>(part), result);
   GENREC_CUDA_LAUNCH(stream, shapeOf(tilesOf(count) * kThreads), writeNumbers, batch,
                      tilesOf(count), result);
 }

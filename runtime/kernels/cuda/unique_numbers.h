@@ -45,9 +45,9 @@ struct Placed {
   }
 };
 
-/// How many first ids there are before those of a word of notes that are marked in `lanes`.
-__device__ inline uint32_t rankIn(uint2 rank, uint32_t lanes) {
-  return rank.y + static_cast<uint32_t>(__popc(rank.x & lanes));
+/// How many first ids there are before a position, of the rank of its word.
+__device__ inline uint32_t rankIn(uint2 rank, uint32_t position) {
+  return rank.y + static_cast<uint32_t>(__popc(rank.x & ((1u << position % kWarp) - 1)));
 }
 
 using OwnerRanks = KeyRanks<kThreads, kEach, Unique::kMostOwners>;

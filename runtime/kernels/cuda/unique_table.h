@@ -130,14 +130,17 @@ template <class T> __device__ void put(T (&to)[kEach], int round, T value) {
 /// eight ids are under way together.
 struct Placing {
   /// `first`: where the tile begins.
-  __device__ Placing(const Batch &batch, int64_t first) : segment(batch, first) {
+  __device__ Placing(const Batch &batch, int64_t first)
+      : segment(batch, first), items(upTo(batch.count - first)) {
+    const uint32_t ofSegment = upTo(segment.to - first);
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
-      if (first + Marked::place(round) >= segment.to)
+      if (static_cast<uint32_t>(Marked::place(round)) >= ofSegment)
         isBeyond |= 1u << round;
   }
 
   Segment segment;       ///< of the tile's begin, and of most tiles' positions all
+  uint32_t items;        ///< of the tile
   uint32_t isBeyond = 0; ///< a bit for each round: the position is of a later segment
   uint32_t goes = 0;     ///< likewise: the id is there and no known repetition in its tile
   uint32_t hash[kEach];  ///< the upper half, for the table; the lower is for the tile
@@ -155,7 +158,7 @@ struct Placing {
       const int64_t id = tile.ids[item];
       const uint64_t whole = splitMix64(static_cast<uint64_t>(id));
       hash[round] = static_cast<uint32_t>(whole >> 32);
-      const bool isThere = first + item < batch.count && !batch.isSkipped(id);
+      const bool isThere = item < items && !batch.isSkipped(id);
       slot[round] = isThere ? static_cast<uint32_t>(whole) % TileIds::kParts : kFree;
       if (isThere)
         atomicMin(tile.items + slot[round], item);
@@ -163,13 +166,16 @@ struct Placing {
     __syncthreads(); // the first item of every part is known
     uint32_t repeats = 0;
 #pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      if (slot[round] != kFree)
+        slot[round] = tile.items[slot[round]];
+#pragma unroll
     for (int round = 0; round < kEach; ++round) {
       const auto item = static_cast<uint32_t>(Marked::place(round));
-      if (slot[round] == kFree)
-        continue;
-      slot[round] = tile.items[slot[round]];
-      const bool isEqual = slot[round] != item && tile.ids[slot[round]] == tile.ids[item];
-      (isEqual ? repeats : goes) |= 1u << round;
+      const bool isThere = slot[round] != kFree;
+      const int64_t id = tile.ids[isThere ? slot[round] : item];
+      if (isThere)
+        (slot[round] != item && id == tile.ids[item] ? repeats : goes) |= 1u << round;
     }
     // Equal ids of two segments are two.
 #pragma unroll 1
@@ -239,6 +245,11 @@ struct Placing {
     for (int round = 0; round < kEach; ++round)
       if (lowers >> round & 1 && there[round] > first + Marked::place(round))
         Notes::turnOver(batch, there[round]);
+  }
+
+private:
+  __device__ static uint32_t upTo(int64_t count) {
+    return static_cast<uint32_t>(min(count, static_cast<int64_t>(Marked::kItems)));
   }
 };
 
