@@ -16,7 +16,7 @@ from planted_defects_steps import STEPS_AND_EXCHANGES
 from planted_defects_unique import LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
 from planting import Defect, planted
 
-SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
+SCAN, COLUMNS = "include/genrec_rt/kernels/cuda/block_scan.h", "include/genrec_rt/kernels/cuda/columns.h"
 KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cache_table.h"
 KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attention.h"
 SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
@@ -445,6 +445,13 @@ DEFECTS = [
     hot("an answer has blocks that were asked for later", "hotSinceRequest += taken;", ";"),
     hot("a step waits for each table", "isFull && mayWait()", "isFull"),
     hot("states begin where the address of lower halves is", "config.stateOffset()", "config.valueFloats()", file=STORE),
+    # Tiles of columns.
+    Defect("columns of groups before have no tiles", COLUMNS, "Columns.TwoThousand*", "before + exclusiveBlockSum<kColumnThreads>(own, sum)",
+           "exclusiveBlockSum<kColumnThreads>(own, sum)"),
+    Defect("a tile's column is read before it is known", COLUMNS, "Columns.Uncut*", "__syncthreads(); // the tile's", "; // the tile's"),
+    Defect("the next tile's column is known too early", COLUMNS, "Columns.Uncut*", "__syncthreads(); // all have", "; // all have"),
+    Defect("a column without values has no tile", COLUMNS, "Columns.Uncut*", "int64_t(1)", "int64_t(0)"),
+    Defect("an uncut column ends without an offset", COLUMNS, "Columns.Uncut*", "column.rows + 1", "column.rows"),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
     *CALLS,

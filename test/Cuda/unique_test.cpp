@@ -53,7 +53,7 @@ Found expectedOf(const Ids &ids, const Ids &segmentOffsets) {
 
 Found uniqueOf(const Ids &ids, const Ids &segmentOffsets, Unique &&unique = Unique("test")) {
   Copy<int64_t> input(ids), segments(segmentOffsets), distinct(Ids(ids.size()));
-  Copy<uint32_t> inverse{Numbers(ids.size())}, counts{Numbers(ids.size())}, total{Numbers(1)};
+  Copy<uint32_t> inverse{Numbers(ids.size())}, counts{Numbers(ids.size(), 77)}, total{Numbers(1)};
   Copy<int64_t> offsets{Ids(segmentOffsets.size())};
   unique.run(input.data(), static_cast<int64_t>(ids.size()), segments.data(),
              static_cast<int64_t>(segmentOffsets.size()) - 1,
@@ -220,7 +220,7 @@ TEST(Unique, OwnersGroupByFirstAppearance) {
 TEST(Unique, OwnersOfManyTiles) {
   Unique unique("test");
   for (uint32_t owners : {8u, 3u, 40u})
-    for (uint64_t below : {uint64_t(900), uint64_t(1) << 62})
+    for (uint64_t below : {uint64_t(9000), uint64_t(1) << 62})
       expectGrouped(randomIds(owners == 3 ? 2049 : 12000, below, owners), owners,
                     std::move(unique));
   const Ids ids = randomIds(5000, 700), whole = {0, 5000};

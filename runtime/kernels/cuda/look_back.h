@@ -93,11 +93,11 @@ struct LookBackTiles {
           state[d] = loadRelaxed(shown + at);
         const uint32_t whole = __ballot_sync(kAllLanes, state[d] >= kAll);
         const int last = whole ? __ffs(static_cast<int>(whole)) - 1 : kWarp - 1;
-        const uint32_t taken = laneOf() <= last ? static_cast<uint32_t>(state[d]) : 0;
-        before += __shfl_sync(kAllLanes, inclusiveWarpSum(taken), kWarp - 1);
+        before += laneOf() <= last ? static_cast<uint32_t>(state[d]) : 0; // lanes add up in the end
         isWhole = whole != 0;
       }
     }
+    before = __shfl_sync(kAllLanes, inclusiveWarpSum(before), kWarp - 1);
     if (laneOf() == 0 && tile > 0)
       storeRelaxed(shown + tile, kAll | (before + own));
     return before;
