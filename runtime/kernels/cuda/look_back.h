@@ -39,7 +39,8 @@ struct LookBackTiles {
     if (threadIdx.x == 0) {
       __threadfence(); // the block looks at no state any more, should this be its last call
       taken = static_cast<int64_t>(atomicAdd(states, Word(1)));
-      __threadfence();
+      if (taken == count + gridDim.x - 1)
+        __threadfence(); // and clears behind what others looked at
     }
     __syncthreads();
     const int64_t tile = taken;
