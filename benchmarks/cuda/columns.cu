@@ -51,17 +51,17 @@ struct Columns {
       table.push_back(column);
     }
     descriptors = arrays.of(table);
-    tiles = arrays.of<int64_t>(count + 1);
     this->count = count;
+    isCut = most < longest;
   }
   template <class Program> void run(cudaStream_t stream) const {
-    runColumns<Program>(descriptors, count, values, tiles, stream);
+    runColumns<Program>(descriptors, count, values, isCut, stream);
   }
 
   Arrays arrays;
   const ColumnDescriptor *descriptors = nullptr;
-  int64_t *tiles = nullptr;
   int64_t count = 0, values = 0, kept = 0;
+  bool isCut = false;
 };
 
 using Hashed = ColumnProgram<HashXxh3, Modulo>;

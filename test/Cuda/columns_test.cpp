@@ -26,7 +26,7 @@ struct Column {
       values.push_back(static_cast<int64_t>(random()) >> (i % 3 * 16));
     onDevice = std::make_unique<Arrays>(Arrays{Copy<int64_t>(values), Copy<int64_t>(offsets),
                                                Copy<int64_t>(Values(values.size())),
-                                               Copy<int64_t>(Values(offsets.size()))});
+                                               Copy<int64_t>(Values(offsets.size(), -1))});
   }
   ColumnDescriptor descriptor() {
     ColumnDescriptor result;
@@ -63,11 +63,12 @@ struct Column {
 template <class Program>
 void run(std::vector<std::unique_ptr<Column>> &columns, std::vector<ColumnDescriptor> table) {
   Copy<ColumnDescriptor> descriptors(table);
-  Copy<int64_t> tiles(Values(table.size() + 1));
+  const bool isCut = std::any_of(table.begin(), table.end(),
+                                 [](const ColumnDescriptor &c) { return c.most < INT64_MAX; });
   int64_t values = 0;
   for (auto &column : columns)
     values += static_cast<int64_t>(column->values.size());
-  runColumns<Program>(descriptors.data(), static_cast<int64_t>(table.size()), values, tiles.data(),
+  runColumns<Program>(descriptors.data(), static_cast<int64_t>(table.size()), values, isCut,
                       testStream());
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
 }
@@ -111,6 +112,24 @@ TEST(Columns, ALongColumnBucketized) {
     return static_cast<int64_t>(
         std::count_if(edges.begin(), edges.end(), [&](double e) { return e <= double(rest); }));
   });
+}
+
+// Nothing is cut off: one launch, whose blocks have several tiles. Tiles end within rows, columns
+// within tiles; some have rows and no values, or neither.
+TEST(Columns, UncutColumnsOfManyTiles) {
+  std::vector<std::unique_ptr<Column>> columns;
+  std::vector<ColumnDescriptor> table;
+  for (int64_t c = 0; c < 9; ++c) {
+    columns.push_back(std::make_unique<Column>(c == 2 ? 0 : 701 * c, c == 3 ? 0 : c, c));
+    table.push_back(columns.back()->descriptor());
+    table.back().parameters[0].divisor = 1000 + c;
+  }
+  run<ColumnProgram<Modulo>>(columns, table);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const auto divisor = static_cast<int64_t>(c) + 1000;
+    columns[c]->expect(INT64_MAX, false,
+                       [&](int64_t value) { return (value % divisor + divisor) % divisor; });
+  }
 }
 
 TEST(Columns, TwoThousandColumnsInOneLaunch) {

@@ -16,7 +16,7 @@ from planted_defects_steps import STEPS_AND_EXCHANGES
 from planted_defects_unique import LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
 from planting import Defect, planted
 
-SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
+SCAN, COLUMNS = "include/genrec_rt/kernels/cuda/block_scan.h", "include/genrec_rt/kernels/cuda/columns.h"
 KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cache_table.h"
 KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attention.h"
 SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
@@ -126,6 +126,8 @@ DEFECTS = [
     Defect("a warp's count is raised before all have read it", KEY_RANKS, ORDER_TESTS, "__syncwarp(); // all", "; // all"),
     Defect("a warp's count is read before it is raised", KEY_RANKS, ORDER_TESTS, "__syncwarp(); // the next", "; // the next"),
     Defect("counts of warps are added up too early", ORDER, ORDER_TESTS, "__syncthreads(); // warps", "; // warps"),
+    Defect("a pass forgets what the last one placed", ORDER, "StableOrder.IsThat*", "now.placed = placed;", ";"),
+    Defect("a warp's first key is taken for that of another", ORDER, "StableOrder.Segments*", "laneOf() == 0 && at > 0 ? keyAt(at - 1) : 0", "0u"),
     Defect("sums of the warps before are read too early", ORDER, ORDER_TESTS, "__syncthreads(); // sums", "; // sums"),
     Defect("a tile is taken before its number is there", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads();", nth=1),
     Defect("the sum of the tiles before is read too early", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads(); // the sum", "; // the sum"),
@@ -137,6 +139,7 @@ DEFECTS = [
     Defect("the tiles before those of a round are left out", LOOK_BACK, "LookBack.*", "behind -= kDepth * kWarp", "behind = 0"),
     Defect("a round looks at one word of a lane", LOOK_BACK, "LookBack.*", "behind - 1 - d * kWarp - laneOf()", "behind - 1 - laneOf()"),
     Defect("tiles before the first whole one are added, too", LOOK_BACK, "LookBack.*", "if (isWhole)\n          break;", ";"),
+    Defect("sums of lanes are not added up", LOOK_BACK, LOOK_BACK_TESTS, "inclusiveWarpSum(before)", "before"),
     Defect("states are cleared while tiles look at them", LOOK_BACK, LOOK_BACK_TESTS, "tile == count + gridDim.x - 1", "tile == count"),
     Defect("states are cleared before others have left", LOOK_BACK, LOOK_BACK_TESTS, "__threadfence(); // the block", "; // the block"),
     Defect("states of the last call are left", LOOK_BACK, LOOK_BACK_TESTS, "states[at] = 0;", ";"),
@@ -451,6 +454,13 @@ DEFECTS = [
     hot("an answer has blocks that were asked for later", "hotSinceRequest += taken;", ";"),
     hot("a step waits for each table", "isFull && mayWait()", "isFull"),
     hot("states begin where the address of lower halves is", "config.stateOffset()", "config.valueFloats()", file=STORE),
+    # Tiles of columns.
+    Defect("columns of groups before have no tiles", COLUMNS, "Columns.TwoThousand*", "before + exclusiveBlockSum<kColumnThreads>(own, sum)",
+           "exclusiveBlockSum<kColumnThreads>(own, sum)"),
+    Defect("a tile's column is read before it is known", COLUMNS, "Columns.Uncut*", "__syncthreads(); // the tile's", "; // the tile's"),
+    Defect("the next tile's column is known too early", COLUMNS, "Columns.Uncut*", "__syncthreads(); // all have", "; // all have"),
+    Defect("a column without values has no tile", COLUMNS, "Columns.Uncut*", "int64_t(1)", "int64_t(0)"),
+    Defect("an uncut column ends without an offset", COLUMNS, "Columns.Uncut*", "column.rows + 1", "column.rows"),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
     *CALLS,

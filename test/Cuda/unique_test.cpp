@@ -53,7 +53,7 @@ Found expectedOf(const Ids &ids, const Ids &segmentOffsets) {
 
 Found uniqueOf(const Ids &ids, const Ids &segmentOffsets, Unique &&unique = Unique("test")) {
   Copy<int64_t> input(ids), segments(segmentOffsets), distinct(Ids(ids.size()));
-  Copy<uint32_t> inverse{Numbers(ids.size())}, counts{Numbers(ids.size())}, total{Numbers(1)};
+  Copy<uint32_t> inverse{Numbers(ids.size())}, counts{Numbers(ids.size(), 77)}, total{Numbers(1)};
   Copy<int64_t> offsets{Ids(segmentOffsets.size())};
   unique.run(input.data(), static_cast<int64_t>(ids.size()), segments.data(),
              static_cast<int64_t>(segmentOffsets.size()) - 1,
@@ -93,6 +93,19 @@ TEST(Unique, BatchesOfManyTiles) {
       EXPECT_EQ(uniqueOf(ids, offsets, std::move(unique)), expectedOf(ids, offsets))
           << count << " below " << below;
     }
+}
+
+// More words of bits than four blocks have threads, and an odd number of ids; ids that are all one
+// or all different.
+TEST(Unique, ManyWordsOfBits) {
+  Unique unique("test");
+  Ids mixed = randomIds(40001, 9000), equal(10240, 5), different(10241);
+  std::iota(different.begin(), different.end(), -77);
+  for (const Ids &ids : {mixed, equal, different}) {
+    const auto count = static_cast<int64_t>(ids.size());
+    const Ids offsets = {0, 9999, 10001, count, count};
+    EXPECT_EQ(uniqueOf(ids, offsets, std::move(unique)), expectedOf(ids, offsets)) << count;
+  }
 }
 
 TEST(Unique, AnyNumberIsAnId) {
@@ -182,6 +195,19 @@ void expectGrouped(const Ids &ids, uint32_t owners, Unique &&unique = Unique("te
     ASSERT_EQ(found[numbers[i]], ids[i]) << i;
 }
 
+// An id of whose hash's part another comes first is not found to repeat in its tile.
+TEST(Unique, RepetitionsBehindOthersOfTheirPart) {
+  Ids ids;
+  for (uint64_t upper = 0; ids.size() < 40; ++upper)
+    if (int64_t id = rt::test::idOfHash(upper << 40 | 0x123); id >= 0)
+      ids.push_back(id);
+  for (int i = 0; i < 300; ++i)
+    ids.push_back(ids[static_cast<size_t>(i * 7 % 40)]);
+  const Ids offsets = {0, 100, 340};
+  EXPECT_EQ(uniqueOf(ids, offsets), expectedOf(ids, offsets));
+  expectGrouped(ids, 3);
+}
+
 // Below and above a warp of owners and a block of them; most of 1,024 have none.
 TEST(Unique, OwnersGroupByFirstAppearance) {
   for (uint32_t owners : {1u, 8u, 64u, 300u, 1024u})
@@ -194,7 +220,7 @@ TEST(Unique, OwnersGroupByFirstAppearance) {
 TEST(Unique, OwnersOfManyTiles) {
   Unique unique("test");
   for (uint32_t owners : {8u, 3u, 40u})
-    for (uint64_t below : {uint64_t(900), uint64_t(1) << 62})
+    for (uint64_t below : {uint64_t(9000), uint64_t(1) << 62})
       expectGrouped(randomIds(owners == 3 ? 2049 : 12000, below, owners), owners,
                     std::move(unique));
   const Ids ids = randomIds(5000, 700), whole = {0, 5000};

@@ -39,7 +39,8 @@ struct LookBackTiles {
     if (threadIdx.x == 0) {
       __threadfence(); // the block looks at no state any more, should this be its last call
       taken = static_cast<int64_t>(atomicAdd(states, Word(1)));
-      __threadfence();
+      if (taken == count + gridDim.x - 1)
+        __threadfence(); // and clears behind what others looked at
     }
     __syncthreads();
     const int64_t tile = taken;
@@ -93,11 +94,11 @@ struct LookBackTiles {
           state[d] = loadRelaxed(shown + at);
         const uint32_t whole = __ballot_sync(kAllLanes, state[d] >= kAll);
         const int last = whole ? __ffs(static_cast<int>(whole)) - 1 : kWarp - 1;
-        const uint32_t taken = laneOf() <= last ? static_cast<uint32_t>(state[d]) : 0;
-        before += __shfl_sync(kAllLanes, inclusiveWarpSum(taken), kWarp - 1);
+        before += laneOf() <= last ? static_cast<uint32_t>(state[d]) : 0; // lanes add up in the end
         isWhole = whole != 0;
       }
     }
+    before = __shfl_sync(kAllLanes, inclusiveWarpSum(before), kWarp - 1);
     if (laneOf() == 0 && tile > 0)
       storeRelaxed(shown + tile, kAll | (before + own));
     return before;

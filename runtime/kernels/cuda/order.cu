@@ -22,19 +22,17 @@ constexpr int kPerBlock = kThreads * kEach;
 /// the 48 KiB that a kernel may have without asking.
 constexpr int kMostBits = 11, kMostDigits = 1 << kMostBits;
 
-/// What a pass reads: the digit of the item at `at` of the order so far.
+/// What a pass reads: the keys themselves, then what the last pass has placed, keys (x) with their
+/// positions (y) in one word, as both go to one place that no neighbour goes to.
 struct Pass {
-  const uint32_t *keys; ///< in the order so far
-  const uint32_t *from; ///< null: the positions themselves
+  const uint32_t *keys;
+  const uint2 *placed; ///< null: the keys themselves
   int64_t count;
   const uint32_t *used; ///< null: count
   int shift, bits;
 
   __device__ int64_t present() const {
     return used ? min(count, static_cast<int64_t>(*used)) : count;
-  }
-  __device__ uint32_t position(int64_t at) const {
-    return from ? from[at] : static_cast<uint32_t>(at);
   }
   __device__ int digits() const { return 1 << bits; }
   __device__ int digit(uint32_t key) const {
@@ -45,11 +43,16 @@ struct Pass {
     return static_cast<int64_t>(blockIdx.x) * kPerBlock + (warpOf() * kEach + round) * kWarp +
            laneOf();
   }
-  /// This thread's keys, all of which are under way at once.
-  __device__ void load(int64_t present, uint32_t (&own)[kEach]) const {
+  /// This thread's keys and their positions, all of which are under way at once.
+  __device__ void load(int64_t present, uint2 (&own)[kEach]) const {
 #pragma unroll
-    for (int round = 0; round < kEach; ++round)
-      own[round] = place(round) < present ? keys[place(round)] : 0;
+    for (int round = 0; round < kEach; ++round) {
+      const int64_t at = place(round);
+      if (placed)
+        own[round] = at < present ? placed[at] : uint2{0, 0};
+      else
+        own[round] = {at < present ? keys[at] : 0, static_cast<uint32_t>(at)};
+    }
   }
 };
 
@@ -60,35 +63,37 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t word = threadInGrid(); word < words; word += threadsInGrid())
     states[word] = 0;
   const int64_t present = pass.present();
-  uint32_t keys[kEach];
-  pass.load(present, keys);
+  uint2 items[kEach];
+  pass.load(present, items);
   for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads)
     mine[digit] = 0;
   __syncthreads();
 #pragma unroll
   for (int round = 0; round < kEach; ++round)
     if (Pass::place(round) < present)
-      atomicAdd(mine + pass.digit(keys[round]), 1u);
+      atomicAdd(mine + pass.digit(items[round].x), 1u);
   __syncthreads();
   for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads)
     counts[static_cast<int64_t>(digit) * gridDim.x + blockIdx.x] = mine[digit];
 }
 
 /// A block places its items: behind equal digits of earlier blocks, and those before in its tile.
+/// The last pass writes positions alone.
 __global__ void __launch_bounds__(kThreads)
-    place(Pass pass, const uint32_t *before, uint32_t *to, uint32_t *toKeys) {
+    place(Pass pass, const uint32_t *before, uint32_t *to, uint2 *toPlaced) {
   using Ranks = KeyRanks<kThreads, kEach, kMostDigits>;
   __shared__ Ranks ofTile;
   __shared__ uint32_t next[kMostDigits];
   const int64_t present = pass.present();
   if (static_cast<int64_t>(blockIdx.x) * kPerBlock >= present)
     return;
-  uint32_t keys[kEach], ranks[kEach];
-  pass.load(present, keys);
+  uint2 items[kEach];
+  uint32_t ranks[kEach];
+  pass.load(present, items);
   ofTile.rank(
       pass.digits(),
       [&](int round) {
-        return Pass::place(round) < present ? pass.digit(keys[round]) : Ranks::kNone;
+        return Pass::place(round) < present ? pass.digit(items[round].x) : Ranks::kNone;
       },
       ranks);
   __syncthreads(); // warps have counted
@@ -101,11 +106,12 @@ __global__ void __launch_bounds__(kThreads)
   for (int round = 0; round < kEach; ++round) {
     if (Pass::place(round) >= present)
       continue;
-    const int digit = pass.digit(keys[round]);
+    const int digit = pass.digit(items[round].x);
     const uint32_t target = next[digit] + ofTile.before(digit) + ranks[round];
-    to[target] = pass.position(Pass::place(round));
-    if (toKeys)
-      toKeys[target] = keys[round];
+    if (toPlaced)
+      toPlaced[target] = items[round];
+    else
+      to[target] = items[round].y;
   }
 }
 
@@ -115,9 +121,13 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t keysThere = *keyCount;
   // Keys from there on are of no segment; where they begin the last one ends.
   auto keyAt = [&](int64_t at) { return min(keys[order[at]], keysThere); };
-  for (int64_t at = threadInGrid(); at <= count; at += threadsInGrid()) {
-    const uint32_t here = at < count ? keyAt(at) : keysThere;
-    if (at == 0 || here != keyAt(at - 1))
+  // By whole warps: a lane has the key of the one before it, and lane 0 looks for itself.
+  for (int64_t first = threadInGrid() - laneOf(); first <= count; first += threadsInGrid()) {
+    const int64_t at = first + laneOf();
+    const uint32_t here = at < count ? keyAt(at) : keysThere,
+                   front = laneOf() == 0 && at > 0 ? keyAt(at - 1) : 0,
+                   before = __shfl_up_sync(kAllLanes, here, 1);
+    if (at == 0 || (at <= count && here != (laneOf() == 0 ? front : before)))
       offsets[here] = at;
   }
 }
@@ -137,17 +147,16 @@ struct Digits {
 struct OrderScratch {
   Word *states;     ///< of a pass's prefix sums
   uint32_t *counts; ///< [digit][block]
-  uint32_t *places, *keys[2];
+  uint2 *placed[2];
   int64_t numbers, words, bytes = 0;
 
   OrderScratch(int64_t count, const Digits &digits, void *memory)
       : numbers(blocksFor(count, kPerBlock) << digits.bits), words(prefixSumWords(numbers)),
         base(static_cast<char *>(memory)) {
     states = take<Word>(words);
-    counts = take<uint32_t>(numbers);
-    places = take<uint32_t>(digits.passes > 1 ? count : 0);
     for (int i = 0; i < 2; ++i)
-      keys[i] = take<uint32_t>(digits.passes > i + 1 ? count : 0);
+      placed[i] = take<uint2>(digits.passes > i + 1 ? count : 0);
+    counts = take<uint32_t>(numbers);
   }
 
 private:
@@ -175,15 +184,12 @@ void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t
   const LaunchShape shape{dim3(static_cast<unsigned>(blocksFor(count, kPerBlock))), dim3(kThreads)};
   Pass now{keys, nullptr, count, used, 0, digits.bits};
   for (int pass = 0; pass < digits.passes; ++pass) {
-    // The last pass writes `order`, and no keys.
-    uint32_t *to = (digits.passes - pass) % 2 ? order : scratch.places;
-    uint32_t *toKeys = pass + 1 < digits.passes ? scratch.keys[pass % 2] : nullptr;
+    uint2 *placed = pass + 1 < digits.passes ? scratch.placed[pass % 2] : nullptr;
     GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, scratch.counts, scratch.states,
                        scratch.words);
     addBefore(scratch.counts, scratch.numbers, scratch.states, stream);
-    GENREC_CUDA_LAUNCH(stream, shape, place, now, scratch.counts, to, toKeys);
-    now.from = to;
-    now.keys = toKeys;
+    GENREC_CUDA_LAUNCH(stream, shape, place, now, scratch.counts, order, placed);
+    now.placed = placed;
     now.shift += digits.bits;
   }
 }

@@ -11,28 +11,18 @@
 
 namespace genrec::rt::cuda::unique {
 
-/// Where the segments begin that begin in the tile from `first` on; the last tile has those behind
-/// all ids.
-__device__ void writeOffsets(const Batch &batch, int64_t first, bool isLast, uint32_t before,
-                             uint32_t sum, const Marked::Shared &marked, int64_t *offsets) {
-  const int64_t all = batch.segments + 1, end = first + Marked::kItems;
-  const int64_t segmentEnd = isLast ? all : firstAtLeast(batch.offsets, all, end);
-  for (int64_t s = firstAtLeast(batch.offsets, all, first) + threadIdx.x; s < segmentEnd;
-       s += kThreads) {
-    const int64_t at = batch.offsets[s];
-    offsets[s] = before + (at < batch.count ? marked.rank(static_cast<int>(at - first)) : sum);
-  }
-}
-
 /// What a thread knows of its ids when they are numbered.
 struct Placed {
   uint32_t slot[kEach];
-  uint2 notes;                      ///< of lane `round`: those of that round
+  Notes notes;
   uint32_t least = 0, repeated = 0; ///< a bit for each round
 
   __device__ Placed(const Batch &batch, int64_t first) {
-    const int64_t warpBegin = first + warpOf() * kEach * kWarp;
-    notes = laneOf() < kEach ? batch.notes[warpBegin / kWarp + laneOf()] : uint2{0, 0};
+    const int64_t word = first / kWarp + warpOf() * kEach + laneOf();
+    if (laneOf() < kEach) {
+      notes.least = batch.firsts[word];
+      notes.repeated = batch.repeats[word];
+    }
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
       const int64_t i = first + Marked::place(round);
@@ -43,48 +33,29 @@ struct Placed {
   __device__ void readNotes() {
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
-      least |= (__shfl_sync(kAllLanes, notes.x, round) >> laneOf() & 1) << round;
-      repeated |= (__shfl_sync(kAllLanes, notes.y, round) >> laneOf() & 1) << round;
+      least |= (__shfl_sync(kAllLanes, notes.least, round) >> laneOf() & 1) << round;
+      repeated |= (__shfl_sync(kAllLanes, notes.repeated, round) >> laneOf() & 1) << round;
     }
   }
   __device__ bool isFirst(int round) const { return least >> round & 1; }
   __device__ bool isRepeated(int round) const { return repeated >> round & 1; }
-};
-
-/// Numbers distinct ids by first appearance.
-struct ByAppearance {
-  static constexpr bool kMayCount = true; ///< results may have counts
-  using Shared = Marked::Shared;
-
-  static Owners countedOwners() { return {}; }
-
-  __device__ void begin(Shared &) const {}
-  __device__ void number(const Batch &batch, const LookBackTiles &tiles, int64_t tile,
-                         Placed &placed, const UniqueResult &result, Shared &shared,
-                         uint32_t (&numbers)[kEach]) const {
-    placed.readNotes();
-    Marked marked(placed.notes.x);
-    const uint32_t sum = marked.count();
-    marked.show(shared);
-    const uint32_t before = tiles.sumBefore(tile, sum);
-#pragma unroll
-    for (int round = 0; round < kEach; ++round)
-      numbers[round] = before + marked.rank(round);
-    const bool isLast = tile == tiles.count - 1;
-    if (isLast && threadIdx.x == 0)
-      *result.total = before + sum;
-    if (result.offsets)
-      writeOffsets(batch, tile * Marked::kItems, isLast, before, sum, shared, result.offsets);
+  /// Whether another position has the id first.
+  __device__ bool isLater(int round) const {
+    return slot[round] != kFree && !isFirst(round) && !isRepeated(round);
   }
 };
 
+/// How many first ids there are before a position, of the rank of its word.
+__device__ inline uint32_t rankIn(uint2 rank, uint32_t position) {
+  return rank.y + static_cast<uint32_t>(__popc(rank.x & ((1u << position % kWarp) - 1)));
+}
+
 using OwnerRanks = KeyRanks<kThreads, kEach, Unique::kMostOwners>;
 
-/// Numbers them owner by owner, of each by first appearance. How many each owner has was counted
-/// when they were placed, so a tile needs only those of the tiles before.
+/// Numbers distinct ids owner by owner, of each by first appearance. How many each owner has was
+/// counted when they were placed, so a tile needs only those of the tiles before.
 class ByOwner {
 public:
-  static constexpr bool kMayCount = false;
   struct Shared {
     OwnerRanks ranks;
     uint32_t begin[Unique::kMostOwners]; ///< the number of the first id of each

@@ -30,7 +30,9 @@ struct Batch {
   /// [count] kFree of an id that is skipped; of a repetition the item of its tile that has its id
   /// first.
   uint32_t *slotOf;
-  uint2 *notes; ///< [tiles][kItems / 32] of 32 positions each: Notes
+  uint32_t *firsts;  ///< [tiles][kItems / 32] Notes of 32 positions each
+  uint32_t *repeats; ///< likewise
+  uint2 *ranks;      ///< [tiles][kItems / 32] firsts, and how many there are before; by appearance
   bool skipsZero;
 
   __device__ bool isSkipped(int64_t id) const { return skipsZero && id == 0; }
@@ -42,7 +44,8 @@ struct Owners {
   uint32_t *totals = nullptr; ///< [count] their distinct ids
 };
 
-/// The positions that equal ids share.
+/// The positions that equal ids share, and the slots at which they are looked for, one after the
+/// other.
 struct Segment {
   int64_t from, to;
 
@@ -58,69 +61,54 @@ struct Segment {
   __device__ Segment of(const Batch &batch, int64_t i) const {
     return has(i) ? *this : Segment(batch, i);
   }
+
+  /// Where the search begins for an id of whose hash this is the upper half.
+  __device__ uint32_t home(uint32_t hash) const {
+    const auto size = static_cast<uint64_t>(2 * (to - from));
+    return static_cast<uint32_t>(2 * from) + static_cast<uint32_t>(hash * size >> 32);
+  }
+  __device__ uint32_t next(uint32_t slot) const {
+    return static_cast<uint32_t>(slot + 1 < 2 * to ? slot + 1 : 2 * from);
+  }
 };
 
-/// A bit for each of 32 positions: whether it has the least position of its id (x), and whether it
-/// repeats an id of its tile (y). Who becomes the least turns its bit over, and that of the
-/// position it takes the place of: both orders of the two end with the same bit.
+/// A bit for each of 32 positions: whether it has the least position of its id (Batch::firsts), and
+/// whether it repeats an id of its tile (repeats). Who becomes the least turns its bit over, and
+/// that of the position it takes the place of: both orders of the two end with the same bit.
 struct Notes {
-  __device__ static uint32_t bitOf(uint32_t position) { return 1u << position % kWarp; }
+  uint32_t least = 0, repeated = 0; ///< of lane `round`: those of that round
 
   __device__ static void turnOver(const Batch &batch, uint32_t position) {
-    atomicXor(&batch.notes[position / kWarp].x, bitOf(position));
+    atomicXor(&batch.firsts[position / kWarp], 1u << position % kWarp);
   }
-  /// By whole warps, of the position of lane 0.
-  __device__ static void write(const Batch &batch, int64_t first, bool isLeast, bool isRepeated) {
-    const uint32_t least = __ballot_sync(kAllLanes, isLeast),
-                   repeated = __ballot_sync(kAllLanes, isRepeated);
-    if (laneOf() != 0)
-      return;
-    if (least)
-      atomicXor(&batch.notes[first / kWarp].x, least);
-    batch.notes[first / kWarp].y = repeated;
-  }
-};
-
-/// The slots at which an id is looked for, one after the other.
-struct Search {
-  uint32_t begin, size, at;
-
-  __device__ Search(const Segment &segment, int64_t id) {
-    begin = static_cast<uint32_t>(2 * segment.from);
-    size = static_cast<uint32_t>(2 * (segment.to - segment.from));
-    at = static_cast<uint32_t>((splitMix64(static_cast<uint64_t>(id)) >> 32) * size >> 32);
-  }
-  __device__ uint32_t slot() const { return begin + at; }
-  __device__ void next() { at = at + 1 < size ? at + 1 : 0; }
-};
-
-/// The ids of a tile in shared memory, and a hash table over them as that over the batch.
-struct TileIds {
-  static constexpr uint32_t kSlots = 2 * Marked::kItems;
-
-  int64_t ids[Marked::kItems];
-  uint32_t items[kSlots];
-
-  /// The slot of an item, which ends with the first item that has its id; `segment`: that of the
-  /// tile's begin.
-  __device__ uint32_t place(const Batch &batch, int64_t first, uint32_t item,
-                            const Segment &segment) {
-    const int64_t id = ids[item];
-    auto at = static_cast<uint32_t>(splitMix64(static_cast<uint64_t>(id))) % kSlots;
-    while (true) {
-      uint32_t there = loadRelaxed(items + at);
-      if (there == kFree)
-        there = atomicCAS(items + at, kFree, item);
-      if (there == kFree)
-        return at;
-      if (ids[there] == id && segment.of(batch, first + item).has(first + there)) {
-        if (there > item)
-          atomicMin(items + at, item);
-        return at;
-      }
-      at = (at + 1) % kSlots;
+  /// Called once for every round by whole warps.
+  __device__ void note(int round, bool isLeast, bool isRepeated) {
+    const uint32_t leasts = __ballot_sync(kAllLanes, isLeast),
+                   repetitions = __ballot_sync(kAllLanes, isRepeated);
+    if (laneOf() == round) {
+      least = leasts;
+      repeated = repetitions;
     }
   }
+  __device__ void write(const Batch &batch, int64_t first) const {
+    const int64_t word = first / kWarp + warpOf() * kEach + laneOf();
+    if (laneOf() >= kEach)
+      return;
+    if (least)
+      atomicXor(&batch.firsts[word], least);
+    batch.repeats[word] = repeated;
+  }
+};
+
+/// The ids of a tile in shared memory, and of each value that a part of a hash may have the first
+/// item with it. An id whose part an earlier item of another id has is not found to repeat:
+/// then it goes to the table for itself, as ids of other tiles do. Of ids by a power law that are
+/// a third distinct 65.3 % go; 63.9 % are the first in their tile.
+struct TileIds {
+  static constexpr uint32_t kParts = 2 * Marked::kItems;
+
+  int64_t ids[Marked::kItems];
+  uint32_t items[kParts];
 };
 
 /// An element of registers whose number is not known to the compiler: loops that are long are not
@@ -142,41 +130,71 @@ template <class T> __device__ void put(T (&to)[kEach], int round, T value) {
 /// eight ids are under way together.
 struct Placing {
   /// `first`: where the tile begins.
-  __device__ Placing(const Batch &batch, int64_t first) : segment(batch, first) {}
+  __device__ Placing(const Batch &batch, int64_t first)
+      : segment(batch, first), items(upTo(batch.count - first)) {
+    const uint32_t ofSegment = upTo(segment.to - first);
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      if (static_cast<uint32_t>(Marked::place(round)) >= ofSegment)
+        isBeyond |= 1u << round;
+  }
 
-  Segment segment;   ///< of the tile's begin, and of most tiles' positions all
-  uint32_t goes = 0; ///< a bit for each round: the id is no repetition in its tile
+  Segment segment;       ///< of the tile's begin, and of most tiles' positions all
+  uint32_t items;        ///< of the tile
+  uint32_t isBeyond = 0; ///< a bit for each round: the position is of a later segment
+  uint32_t goes = 0;     ///< likewise: the id is there and no known repetition in its tile
+  uint32_t hash[kEach];  ///< the upper half, for the table; the lower is for the tile
   /// The slot of an id that goes; of others what Batch::slotOf says of them.
   uint32_t slot[kEach];
   uint32_t there[kEach]; ///< the position that an id found in its slot; kFree: its own is the first
 
   __device__ bool isGoing(int round) const { return goes >> round & 1; }
 
-  /// Looks for the first item of the tile that has the id of each.
+  /// Looks for an earlier item of the tile that has the id of each.
   __device__ void findRepetitions(const Batch &batch, int64_t first, TileIds &tile) {
-#pragma unroll 1
-    for (int round = 0; round < kEach; ++round) {
-      const auto item = static_cast<uint32_t>(Marked::place(round));
-      put(slot, round,
-          first + item < batch.count && !batch.isSkipped(tile.ids[item])
-              ? tile.place(batch, first, item, segment)
-              : kFree);
-    }
-    __syncthreads(); // the first item of every id is known
 #pragma unroll
     for (int round = 0; round < kEach; ++round) {
+      const auto item = static_cast<uint32_t>(Marked::place(round));
+      const int64_t id = tile.ids[item];
+      const uint64_t whole = splitMix64(static_cast<uint64_t>(id));
+      hash[round] = static_cast<uint32_t>(whole >> 32);
+      const bool isThere = item < items && !batch.isSkipped(id);
+      slot[round] = isThere ? static_cast<uint32_t>(whole) % TileIds::kParts : kFree;
+      if (isThere)
+        atomicMin(tile.items + slot[round], item);
+    }
+    __syncthreads(); // the first item of every part is known
+    uint32_t repeats = 0;
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
       if (slot[round] != kFree)
         slot[round] = tile.items[slot[round]];
-      if (slot[round] == static_cast<uint32_t>(Marked::place(round)))
+#pragma unroll
+    for (int round = 0; round < kEach; ++round) {
+      const auto item = static_cast<uint32_t>(Marked::place(round));
+      const bool isThere = slot[round] != kFree;
+      const int64_t id = tile.ids[isThere ? slot[round] : item];
+      if (isThere)
+        (slot[round] != item && id == tile.ids[item] ? repeats : goes) |= 1u << round;
+    }
+    // Equal ids of two segments are two.
+#pragma unroll 1
+    for (uint32_t left = repeats & isBeyond; left; left &= left - 1) {
+      const int round = __ffs(static_cast<int>(left)) - 1;
+      if (!Segment(batch, first + Marked::place(round)).has(first + pick(slot, round)))
         goes |= 1u << round;
     }
   }
   /// Takes the slot at which the search of each id begins.
-  __device__ void take(const Batch &batch, uint32_t first, const int64_t *ids) {
+  __device__ void take(const Batch &batch, uint32_t first) {
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      if (isGoing(round))
+        slot[round] = segment.home(hash[round]);
 #pragma unroll 1
-    for (uint32_t left = goes; left; left &= left - 1) {
-      const int round = __ffs(static_cast<int>(left)) - 1, item = Marked::place(round);
-      put(slot, round, Search(segment.of(batch, first + item), ids[item]).slot());
+    for (uint32_t left = goes & isBeyond; left; left &= left - 1) {
+      const int round = __ffs(static_cast<int>(left)) - 1;
+      put(slot, round, Segment(batch, first + Marked::place(round)).home(pick(hash, round)));
     }
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
@@ -201,14 +219,13 @@ struct Placing {
       const int round = __ffs(static_cast<int>(left)) - 1;
       const uint32_t position = first + static_cast<uint32_t>(Marked::place(round));
       const int64_t id = ids[Marked::place(round)];
-      Search search(segment.of(batch, position), id);
-      search.at = pick(slot, round) - search.begin;
-      uint32_t found;
+      const Segment own = segment.of(batch, position);
+      uint32_t at = pick(slot, round), found;
       do {
-        search.next();
-        found = atomicCAS(batch.slots + search.slot(), kFree, position);
+        at = own.next(at);
+        found = atomicCAS(batch.slots + at, kFree, position);
       } while (found != kFree && batch.ids[found] != id);
-      put(slot, round, search.slot());
+      put(slot, round, at);
       put(there, round, found);
     }
   }
@@ -228,6 +245,11 @@ struct Placing {
     for (int round = 0; round < kEach; ++round)
       if (lowers >> round & 1 && there[round] > first + Marked::place(round))
         Notes::turnOver(batch, there[round]);
+  }
+
+private:
+  __device__ static uint32_t upTo(int64_t count) {
+    return static_cast<uint32_t>(min(count, static_cast<int64_t>(Marked::kItems)));
   }
 };
 

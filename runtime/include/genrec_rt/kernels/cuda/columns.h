@@ -10,7 +10,7 @@
 // that are cut and transformed. Operations are what emitted bodies call.
 //
 //   using Program = ColumnProgram<HashXxh3, Modulo>;
-//   runColumns<Program>(descriptors, columns, tiles, stream);
+//   runColumns<Program>(descriptors, columns, mostValues, isCut, stream);
 //
 // A column is ragged: row r has values[offsets[r] … offsets[r + 1]), of which the last (or first)
 // `most` are kept. Output offsets are computed on the device, so the host waits for
@@ -111,12 +111,10 @@ namespace detail {
 constexpr int kColumnThreads = 256;
 constexpr int kColumnTile = 2048;
 
-/// A block per column: where rows begin when the rest is cut off, and in tileOffsets[column + 1]
-/// its tiles. A warp has kLayOutEach times 32 rows at a time, neighbours on neighbouring lanes, so
-/// that most columns take a round or two.
+/// A block per column: where rows begin when the rest is cut off. A warp has kLayOutEach times 32
+/// rows at a time, neighbours on neighbouring lanes, so that most columns take a round or two.
 constexpr int kLayOutThreads = 512, kLayOutEach = 8;
-__global__ void __launch_bounds__(kLayOutThreads)
-    layOutColumns(const ColumnDescriptor *columns, int64_t *tileOffsets) {
+__global__ void __launch_bounds__(kLayOutThreads) layOutColumns(const ColumnDescriptor *columns) {
   const ColumnDescriptor &column = columns[blockIdx.x];
   const int64_t rows = column.rows, most = column.most;
   const int64_t *offsets = column.offsets;
@@ -146,77 +144,128 @@ __global__ void __launch_bounds__(kLayOutThreads)
         out[first + i * kWarp] = before + ofWarpsBefore + at[i];
     before += total;
   }
-  if (threadIdx.x != 0)
-    return;
-  out[rows] = before;
-  tileOffsets[blockIdx.x + 1] = (before + kColumnTile - 1) / kColumnTile;
+  if (threadIdx.x == 0)
+    out[rows] = before;
 }
 
-/// One block: tiles of a column become those of it and the columns before.
-__global__ void __launch_bounds__(kColumnThreads) addTiles(int64_t *tileOffsets, int64_t columns) {
-  int64_t before = 0;
-  if (threadIdx.x == 0)
-    tileOffsets[0] = 0;
-  for (int64_t base = 0; base < columns; base += kColumnThreads) {
-    const int64_t at = base + threadIdx.x;
-    const int64_t own = at < columns ? tileOffsets[at + 1] : 0;
-    int64_t total;
-    const int64_t exclusive = exclusiveBlockSum<kColumnThreads>(own, total);
-    if (at < columns)
-      tileOffsets[at + 1] = before + exclusive + own;
-    before += total;
+/// A column that nothing was cut off of has as many tiles of values as these need; others may have
+/// tiles without any. Each has one at least, which writes where its rows begin.
+struct ColumnTiles {
+  int64_t begin = 0, values = 0, tiles = 0;
+
+  __device__ explicit ColumnTiles(const ColumnDescriptor &column)
+      : begin(column.offsets[0]), values(column.offsets[column.rows] - begin),
+        tiles(max((values + kColumnTile - 1) / kColumnTile, int64_t(1))) {}
+};
+
+/// Where the rows of a part of an uncut column begin.
+__device__ inline void copyOffsets(const ColumnDescriptor &column, const ColumnTiles &all,
+                                   int64_t tile) {
+  constexpr int kDepth = 4; // loads of a thread under way together
+  const int64_t *from = column.offsets;
+  int64_t *to = column.outOffsets;
+  const int64_t each = (column.rows + all.tiles) / all.tiles, // of rows + 1
+      end = min((tile + 1) * each, column.rows + 1);
+  for (int64_t row = tile * each + threadIdx.x; row < end; row += kDepth * kColumnThreads) {
+    int64_t own[kDepth];
+#pragma unroll
+    for (int d = 0; d < kDepth; ++d)
+      own[d] = row + d * kColumnThreads < end ? from[row + d * kColumnThreads] : 0;
+#pragma unroll
+    for (int d = 0; d < kDepth; ++d)
+      if (row + d * kColumnThreads < end)
+        to[row + d * kColumnThreads] = own[d] - all.begin;
   }
 }
 
-/// A block per tile of any column.
+/// The values of a tile of a column, those from `first` on. Of an uncut one all that a thread has
+/// are under way together.
 template <class Program>
-__global__ void __launch_bounds__(kColumnThreads, 6)
-    transformColumns(const ColumnDescriptor *columns, int64_t count, const int64_t *tileOffsets) {
-  for (int64_t tile = blockIdx.x; tile < tileOffsets[count]; tile += gridDim.x) {
-    const int64_t number = lastAtMost(tileOffsets, count + 1, tile);
-    const ColumnDescriptor &column = columns[number];
-    const int64_t first = (tile - tileOffsets[number]) * kColumnTile,
-                  total = column.outOffsets[column.rows];
-    // In registers: what is written could be them.
-    ColumnParameters parameters[kMostColumnOps];
+__device__ void transformTile(const ColumnDescriptor &column, int64_t first, int64_t begin,
+                              int64_t total, bool isWhole) {
+  // In registers: what is written could be them.
+  ColumnParameters parameters[kMostColumnOps];
 #pragma unroll
-    for (int op = 0; op < kMostColumnOps; ++op)
-      parameters[op] = column.parameters[op];
-    const int64_t begin = column.offsets[0];
-    const bool isWhole = total == column.offsets[column.rows] - begin;
-    for (int64_t at = first + threadIdx.x; at < min(first + kColumnTile, total);
-         at += kColumnThreads) {
-      int64_t from = begin + at;
-      if (!isWhole) {
-        const int64_t row = lastAtMost(column.outOffsets, column.rows + 1, at);
-        const int64_t kept = column.outOffsets[row + 1] - column.outOffsets[row];
-        const int64_t skipped = column.offsets[row + 1] - column.offsets[row] - kept;
-        from =
-            column.offsets[row] + (column.keepsFirst ? 0 : skipped) + at - column.outOffsets[row];
+  for (int op = 0; op < kMostColumnOps; ++op)
+    parameters[op] = column.parameters[op];
+  const int64_t *values = column.values;
+  int64_t *out = column.out;
+  if (isWhole) {
+    constexpr int kEach = kColumnTile / kColumnThreads;
+    int64_t own[kEach];
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const int64_t at = first + threadIdx.x + i * kColumnThreads;
+      own[i] = at < total ? values[begin + at] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const int64_t at = first + threadIdx.x + i * kColumnThreads;
+      if (at < total)
+        out[at] = Program::run(own[i], parameters);
+    }
+    return;
+  }
+  for (int64_t at = first + threadIdx.x; at < min(first + kColumnTile, total);
+       at += kColumnThreads) {
+    const int64_t row = lastAtMost(column.outOffsets, column.rows + 1, at);
+    const int64_t kept = column.outOffsets[row + 1] - column.outOffsets[row];
+    const int64_t skipped = column.offsets[row + 1] - column.offsets[row] - kept;
+    out[at] = Program::run(values[column.offsets[row] + (column.keepsFirst ? 0 : skipped) + at -
+                                  column.outOffsets[row]],
+                           parameters);
+  }
+}
+
+/// A block per tile of any column. Which tiles are whose each block adds up for itself, as many
+/// columns at a time as it has threads: two loads behind one another, where a search would take one
+/// per step and another launch.
+template <class Program>
+__global__ void __launch_bounds__(kColumnThreads, 5)
+    transformColumns(const ColumnDescriptor *columns, int64_t count, bool isCut) {
+  __shared__ int64_t number, ofColumn;
+  int64_t tile = blockIdx.x, before = 0;
+  for (int64_t base = 0; base < count; base += kColumnThreads) {
+    const int64_t mine = base + threadIdx.x;
+    const int64_t own = mine < count ? ColumnTiles(columns[mine]).tiles : 0;
+    int64_t sum;
+    const int64_t begin = before + exclusiveBlockSum<kColumnThreads>(own, sum);
+    for (before += sum; tile < before; tile += gridDim.x) {
+      if (begin <= tile && tile < begin + own) {
+        number = mine;
+        ofColumn = tile - begin;
       }
-      column.out[at] = Program::run(column.values[from], parameters);
+      __syncthreads(); // the tile's column is known
+      const ColumnDescriptor &column = columns[number];
+      const ColumnTiles all(column);
+      const int64_t total = isCut ? column.outOffsets[column.rows] : all.values;
+      if (!isCut)
+        copyOffsets(column, all, ofColumn);
+      transformTile<Program>(column, ofColumn * kColumnTile, all.begin, total, total == all.values);
+      __syncthreads(); // all have read it
     }
   }
 }
 
 } // namespace detail
 
-/// Transforms `count` columns. `columns` is on the device; `tileOffsets` has room for count + 1
-/// entries there; `mostValues` bounds the values of all columns together.
+/// Transforms `count` columns. `columns` is on the device; `mostValues` bounds the values of all
+/// columns together. `isCut`: a row may have more values than are kept; where none has, it is one
+/// launch.
 template <class Program>
-void runColumns(const ColumnDescriptor *columns, int64_t count, int64_t mostValues,
-                int64_t *tileOffsets, cudaStream_t stream) {
+void runColumns(const ColumnDescriptor *columns, int64_t count, int64_t mostValues, bool isCut,
+                cudaStream_t stream) {
   if (count == 0)
     return;
   const int64_t tiles =
       std::clamp<int64_t>(blocksFor(mostValues, detail::kColumnTile) + count, 1, kMostBlocks);
-  const dim3 block(detail::kColumnThreads);
+  if (isCut)
+    GENREC_CUDA_LAUNCH(
+        stream, (LaunchShape{dim3(static_cast<unsigned>(count)), dim3(detail::kLayOutThreads)}),
+        detail::layOutColumns, columns);
   GENREC_CUDA_LAUNCH(
-      stream, (LaunchShape{dim3(static_cast<unsigned>(count)), dim3(detail::kLayOutThreads)}),
-      detail::layOutColumns, columns, tileOffsets);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, block}), detail::addTiles, tileOffsets, count);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(static_cast<unsigned>(tiles)), block}),
-                     detail::transformColumns<Program>, columns, count, tileOffsets);
+      stream, (LaunchShape{dim3(static_cast<unsigned>(tiles)), dim3(detail::kColumnThreads)}),
+      detail::transformColumns<Program>, columns, count, isCut);
 }
 
 } // namespace genrec::rt::cuda

@@ -7,8 +7,8 @@
 // below 2^11, 2^22 and 2^31 take 1, 2 and 3 passes. The order is unique, so it
 // does not depend on what runs when.
 //
-// Of n keys, a pass reads each twice, writes its position, and but for the last reads and
-// writes it with its position: some 12 n bytes for one pass, 32 n for two.
+// Of n keys, a pass reads each twice, from the second on with its position, and writes both in one
+// word, the last pass the position: some 12 n bytes for one pass, 36 n for two.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,9 +6,12 @@
 //
 // A hash table over the batch: segment s has the slots [2 o(s), 2 o(s + 1)), with o the
 // segments' offsets, so it is never more than half full. A slot has 4 bytes: a position of its id,
-// in the end its number. Three launches: the table is cleared, ids are placed, and the first ones
-// are marked, counted by decoupled look-back (kernels/cuda/look_back.h) and numbered. Blocks work
-// on tiles of 2,048 ids, whose repetitions they find in shared memory: these touch no slot.
+// its least one in the end. Ids are placed by tiles of 2,048, most of whose repetitions are found
+// in shared memory: these touch no slot. A bit for each position says whether it is the first of
+// its id, so the number of an id is how many such bits there are before: bits are counted word by
+// word in a launch of their own, and then no block waits for another. Grouped by owners, tiles
+// count theirs by decoupled look-back (kernels/cuda/look_back.h), and slots hold numbers in the
+// end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +23,12 @@
 #include "genrec_rt/identity.h"
 
 namespace genrec::rt::cuda {
+
+struct LookBackTiles;
+namespace unique {
+struct Batch;
+struct Owners;
+} // namespace unique
 
 /// Who keeps a row, from other bits than its slot and digest: sharding must not cluster slots.
 __host__ __device__ inline uint32_t ownerOf(int64_t id, uint32_t owners) {
@@ -42,7 +51,8 @@ public:
 
   explicit Unique(const std::string &name)
       : slots(name + ".unique_slots"), slotOf(name + ".unique_slot_of"),
-        notes(name + ".unique_notes"), states(name + ".unique_states"),
+        firsts(name + ".unique_firsts"), repeats(name + ".unique_repeats"),
+        ranks(name + ".unique_ranks"), states(name + ".unique_states"),
         ofOwners(name + ".unique_owners") {}
 
   /// `segmentOffsets` has segments + 1 entries from 0 to count, ascending; count is below 2^31.
@@ -60,15 +70,17 @@ public:
                   int64_t *ownerOffsets, cudaStream_t stream);
 
 private:
-  /// At least one id; a null `segmentOffsets` is of one segment that is the batch. `numbering` says
-  /// in which order distinct ids are numbered.
-  template <class Numbering>
+  /// Clears the table, and what owners count, and places ids, of which there is at least one; a
+  /// null `segmentOffsets` is of one segment that is the batch.
+  unique::Batch place(const int64_t *ids, int64_t count, const int64_t *segmentOffsets,
+                      int64_t segments, bool skipsZero, const unique::Owners &owners,
+                      const LookBackTiles &ofOwners, cudaStream_t stream);
+  /// All of it by first appearance.
   void number(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
-              const UniqueResult &result, bool skipsZero, const Numbering &numbering,
-              cudaStream_t stream);
+              bool skipsZero, const UniqueResult &result, cudaStream_t stream);
 
-  DeviceArray<uint32_t> slots, slotOf;
-  DeviceArray<uint2> notes;
+  DeviceArray<uint32_t> slots, slotOf, firsts, repeats;
+  DeviceArray<uint2> ranks;
   DeviceArray<Word> states;
   DeviceArray<uint32_t> ofOwners;
 };
