@@ -41,6 +41,7 @@ EXCHANGED_SUMS = "ranks/cuda/exchanged_sums.cu"
 SESSION, SLOT = "session/device_", "session/step_slot.cpp"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
 MARKED, SCATTERED = KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
+LENGTH_TESTS = "ScatteredSums.OfRowsOfEveryLength"
 POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
 ORDER, LOWEST = "kernels/cuda/order.cu", "embedding/cuda/lowest_rows.cu"
 KEY_RANKS = KERNELS + "key_ranks.h"
@@ -145,6 +146,13 @@ DEFECTS = [
     Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",
            "GENREC_CUDA_CHECK(\n        cudaMemsetAsync(sum.terms.keys, 0xFF, static_cast<size_t>(sum.count()) * 4, stream));"),
     Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v]", "false"),
+    Defect("terms of the first lanes are added again", SCATTERED, LENGTH_TESTS, "begin + first + lane()", "begin + lane()"),
+    Defect("the last terms are read from the front", SCATTERED, LENGTH_TESTS, "k += count & 4;", ";"),
+    Defect("one of the last terms is left out", SCATTERED, LENGTH_TESTS, "if (count & 1)", "if (count == 1)"),
+    Defect("all slices are the first", SCATTERED, LENGTH_TESTS, "static_cast<int64_t>(blockIdx.y) * L", "0"),
+    Defect("coefficients of slices are read by term", SCATTERED, LENGTH_TESTS, "coefficients[at]", "coefficients[term]"),
+    Defect("lanes wait for those of another sum", SCATTERED, LENGTH_TESTS,
+           "cuda::kAllLanes >> (cuda::kWarp - L) << cuda::laneOf() / L * L", "cuda::kAllLanes"),
     Defect("the first piece of a list has the slot of another", POOLS, "Pools.PiecesThatBegin*",
            "return 2 * (begin / kPoolPiece) + (isFirst ? 1 : 0);", "return 2 * (begin / kPoolPiece);"),
     Defect("a first piece is that of two slots", POOLS, "Pools.PiecesThatBegin*", "unit.first >= begin && unit.first < known", "unit.first >= begin"),
@@ -154,7 +162,9 @@ DEFECTS = [
     Defect("a warp pools its first list for all", POOLED, "Pools.RandomLists", "__shfl_sync(0xFFFFFFFFu, first, lane)",
            "__shfl_sync(0xFFFFFFFFu, first, 0)"),
     Defect("pieces of a level are put over those below", PIECES, PIECES_TESTS, "levelBegin += 2 * levelTerms;", ";"),
-    Defect("pieces of pieces begin where the terms do", PIECES, PIECES_TESTS, "from = first;", ";"),
+    Defect("pieces of pieces begin where the terms do", PIECES, PIECES_TESTS, "from = begin + upTo - cut;", ";"),
+    Defect("a piece is of the lane before its own", PIECES, LENGTH_TESTS, "owner + by - 1) <= at", "owner + by - 1) < at"),
+    Defect("pieces of lanes begin where those of the first do", PIECES, LENGTH_TESTS, "at - __shfl_sync(kAllLanes, upTo - cut, owner)", "at"),
     Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
     Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
     # Lists, products, top-k.
