@@ -152,6 +152,7 @@ DEFECTS = [
     Defect("terms of the first lanes are added again", SCATTERED, LENGTH_TESTS, "begin + first + lane()", "begin + lane()"),
     Defect("the last terms are read from the front", SCATTERED, LENGTH_TESTS, "k += count & 4;", ";"),
     Defect("one of the last terms is left out", SCATTERED, LENGTH_TESTS, "if (count & 1)", "if (count == 1)"),
+    Defect("a row is looked for behind the last of a part", SCATTERED, LENGTH_TESTS, "(Lookers::lane() + 1) * part - 1", "(Lookers::lane() + 1) * part"),
     Defect("all slices are the first", SCATTERED, LENGTH_TESTS, "static_cast<int64_t>(blockIdx.y) * L", "0"),
     Defect("coefficients of slices are read by term", SCATTERED, LENGTH_TESTS, "coefficients[at]", "coefficients[term]"),
     Defect("lanes wait for those of another sum", SCATTERED, LENGTH_TESTS,

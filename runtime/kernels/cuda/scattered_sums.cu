@@ -93,10 +93,10 @@ struct OrderedTerms {
   }
 };
 
-/// L neighbours of a warp, which have V columns each of a slice of the result: blockIdx.y is its
-/// number. Every so many of them add up a sum.
-template <int L, int V> struct Lanes {
-  static_assert(L % kAtOnce == 0 && cuda::kWarp % L == 0);
+/// L neighbours of a warp, which do something together: the first what they have, and how far on
+/// their next is.
+template <int L> struct Lanes {
+  static_assert(cuda::kWarp % L == 0);
 
   __device__ static int lane() { return cuda::laneOf() % L; }
   __device__ static uint32_t mask() {
@@ -104,6 +104,13 @@ template <int L, int V> struct Lanes {
   }
   __device__ static int64_t first() { return cuda::threadInGrid() / L; }
   __device__ static int64_t step() { return cuda::threadsInGrid() / L; }
+};
+
+/// Lanes that add up sums, with V columns each of a slice of the result: blockIdx.y is its number.
+template <int L, int V> struct SumLanes : Lanes<L> {
+  static_assert(L % kAtOnce == 0);
+  using Lanes<L>::lane, Lanes<L>::mask;
+
   /// The first of this thread's columns.
   __device__ static int64_t column() { return (static_cast<int64_t>(blockIdx.y) * L + lane()) * V; }
 
@@ -129,20 +136,30 @@ template <int L, int V> struct Lanes {
   }
 };
 
+/// Lanes that look for where a row begins: what is left is cut into one part more with each look.
+constexpr int kLookers = 4;
+
 /// begins[row] = where its terms begin in the order, for rows 0 … rows: before all that are for
 /// later rows.
 __global__ void __launch_bounds__(kThreads)
     findBegins(const uint32_t *keys, const uint32_t *order, int64_t count, int64_t rows,
                int64_t *begins) {
-  for (int64_t row = cuda::threadInGrid(); row <= rows; row += cuda::threadsInGrid()) {
+  using Lookers = Lanes<kLookers>;
+  for (int64_t row = Lookers::first(); row <= rows; row += Lookers::step()) {
     int64_t first = 0;
     for (int64_t left = count; left > 0;) {
-      const int64_t half = left / 2;
-      const bool isBefore = keys[order[first + half]] < static_cast<uint32_t>(row);
-      first = isBefore ? first + half + 1 : first;
-      left = isBefore ? left - half - 1 : half;
+      // Each lane looks at the last of its part.
+      const int64_t part = (left + kLookers) / (kLookers + 1),
+                    last = (Lookers::lane() + 1) * part - 1;
+      const bool isBefore = last < left && keys[order[first + last]] < static_cast<uint32_t>(row);
+      const int parts = __popc(__ballot_sync(Lookers::mask(), isBefore));
+      first += parts * part;
+      left -= parts * part;
+      if (parts < kLookers && left >= part)
+        left = part - 1; // the next lane's last is not before
     }
-    begins[row] = first;
+    if (Lookers::lane() == 0)
+      begins[row] = first;
   }
 }
 
@@ -160,7 +177,7 @@ __global__ void __launch_bounds__(kThreads)
 template <int L, int V>
 __global__ void __launch_bounds__(kThreads, kBlocks<V>)
     sumTermPieces(const OrderedTerms from, const Pieces pieces) {
-  using Sums = Lanes<L, V>;
+  using Sums = SumLanes<L, V>;
   const int64_t count = pieces.counts[1], width = from.shape.width;
   for (int64_t p = Sums::first(); p < count; p += Sums::step()) {
     const Piece piece = pieces.list[p];
@@ -175,7 +192,7 @@ template <int L, int V>
 __global__ void __launch_bounds__(kThreads, kBlocks<V>)
     addOrdered(const OrderedTerms from, const int64_t *begins, const Pieces pieces, int levels,
                float *to, int64_t rows) {
-  using Sums = Lanes<L, V>;
+  using Sums = SumLanes<L, V>;
   const int64_t column = Sums::column(), width = from.shape.width, stride = from.shape.stride;
   for (int64_t row = Sums::first(); row < rows; row += Sums::step()) {
     const int64_t begin = begins[row], size = begins[row + 1] - begin;
@@ -271,8 +288,8 @@ void addTerms(cudaStream_t stream, const ScatteredSum &sum, void *memory) {
   const int64_t count = sum.count(), width = sum.shape.width;
   const Scratch scratch(sum, memory);
   cuda::orderStably(sum.terms.keys, count, sum.rows + 1, scratch.order, scratch.ordering, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(sum.rows + 1), findBegins, sum.terms.keys, scratch.order,
-                     count, sum.rows, scratch.begins);
+  GENREC_CUDA_LAUNCH(stream, shapeOf((sum.rows + 1) * kLookers), findBegins, sum.terms.keys,
+                     scratch.order, count, sum.rows, scratch.begins);
   // What a thread moves at once is aligned in vectors, in their sums and in the result.
   const auto both = static_cast<uint64_t>(width) | static_cast<uint64_t>(sum.shape.stride) |
                     reinterpret_cast<uintptr_t>(sum.to) / sizeof(float);
