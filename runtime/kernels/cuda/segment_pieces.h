@@ -56,7 +56,7 @@ struct Pieces {
 namespace {
 
 constexpr int kPieceThreads = 128, kPieceWarps = kPieceThreads / kWarp;
-/// Columns that a lane keeps at once.
+/// Columns that a lane keeps at once: as many as fit beside the terms that are loaded together.
 constexpr int kPieceColumns = 4;
 
 __device__ int64_t pieceCount(int64_t items) { return (items + kMostSummed - 1) / kMostSummed; }
@@ -117,30 +117,31 @@ __global__ void __launch_bounds__(kPieceThreads)
 }
 
 /// A warp per piece of `level`, which begins at `begin`. `add(piece, base, total)` adds this lane's
-/// columns base, base + 32, … below dim of what is in a piece.
-template <class Add>
+/// columns base, base + 32, … below dim, kEach of them, of what is in a piece; all lanes call it.
+template <int kEach, class Add>
 __device__ void sumLevel(int level, int64_t begin, int64_t dim, const Pieces &pieces,
                          const Add &add) {
   const int64_t end = begin + pieces.counts[level];
   for (int64_t p = begin + pieceWarp(); p < end; p += pieceWarps()) {
     const Piece piece = pieces.list[p];
-    for (int64_t base = laneOf(); base < dim; base += kWarp * kPieceColumns) {
-      float total[kPieceColumns] = {};
+    for (int64_t base = laneOf(); base - laneOf() < dim; base += kWarp * kEach) {
+      float total[kEach] = {};
       add(piece, base, total);
 #pragma unroll
-      for (int c = 0; c < kPieceColumns; ++c)
+      for (int c = 0; c < kEach; ++c)
         if (base + c * kWarp < dim)
           pieces.sums[p * dim + base + c * kWarp] = total[c];
     }
   }
 }
 
+template <int kEach>
 __global__ void __launch_bounds__(kPieceThreads)
     sumPiecesBelow(int level, int64_t begin, int64_t dim, Pieces pieces) {
-  sumLevel(level, begin, dim, pieces,
-           [&](const Piece &piece, int64_t base, float (&total)[kPieceColumns]) {
-             detail::addPieces(pieces.sums, piece.begin, piece.end, base, dim, total);
-           });
+  sumLevel<kEach>(level, begin, dim, pieces,
+                  [&](const Piece &piece, int64_t base, float (&total)[kEach]) {
+                    detail::addPieces(pieces.sums, piece.begin, piece.end, base, dim, total);
+                  });
 }
 
 inline LaunchShape shapeOfPieces(int64_t items, int64_t perBlock) {
@@ -165,7 +166,8 @@ void sumPieces(int64_t count, const uint32_t *used, int64_t dim, const int64_t *
     const int64_t begin = Pieces::levelBegin(terms, level);
     GENREC_CUDA_LAUNCH(stream,
                        shapeOfPieces(Pieces::levelBegin(terms, level + 1) - begin, kPieceWarps),
-                       sumPiecesBelow, level, begin, dim, pieces);
+                       dim <= kWarp ? sumPiecesBelow<1> : sumPiecesBelow<kPieceColumns>, level,
+                       begin, dim, pieces);
   }
 }
 

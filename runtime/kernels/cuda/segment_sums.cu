@@ -8,9 +8,10 @@ namespace genrec::rt::cuda {
 
 namespace {
 
+template <int kEach>
 __global__ void __launch_bounds__(kPieceThreads)
     sumGradients(SegmentTerms terms, int64_t dim, Pieces pieces) {
-  sumLevel(1, 0, dim, pieces, [&](const Piece &piece, int64_t base, float (&total)[kPieceColumns]) {
+  sumLevel<kEach>(1, 0, dim, pieces, [&](const Piece &piece, int64_t base, float (&total)[kEach]) {
     detail::addTerms(terms, piece.begin, piece.end, base, dim, total);
   });
 }
@@ -32,7 +33,8 @@ const SegmentSums *SegmentReduction::run(int64_t count, const uint32_t *used, in
               partSums.ensure(most * dim, stream), firstOf.ensure(count, stream),
               counts.ensure(Pieces::kMostLevels + 1, stream)};
     sumPieces(count, used, dim, offsets, occurrences, pieces, stream, [&](int64_t mostPieces) {
-      GENREC_CUDA_LAUNCH(stream, shapeOfPieces(mostPieces, kPieceWarps), sumGradients, terms, dim,
+      GENREC_CUDA_LAUNCH(stream, shapeOfPieces(mostPieces, kPieceWarps),
+                         dim <= kWarp ? sumGradients<1> : sumGradients<kPieceColumns>, terms, dim,
                          pieces);
     });
   }
