@@ -42,6 +42,8 @@ SESSION, SLOT = "session/device_", "session/step_slot.cpp"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
 MARKED, SCATTERED = KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
 LENGTH_TESTS = "ScatteredSums.OfRowsOfEveryLength"
+SEGMENTS, LANE_SEGMENTS = "include/genrec_rt/kernels/cuda/segments_warp.h", "include/genrec_rt/kernels/cuda/segments.h"
+WARP_SUM_TESTS, LANE_SUM_TESTS = "SegmentSums.A*:Rows/0.*Sum*", "SegmentSums.OfLanes*"
 POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
 ORDER, LOWEST = "kernels/cuda/order.cu", "embedding/cuda/lowest_rows.cu"
 KEY_RANKS = KERNELS + "key_ranks.h"
@@ -165,6 +167,15 @@ DEFECTS = [
     Defect("a mean divides its pieces, too", POOLS, "Pools.RandomLists", "unit.slot < 0 ? unit.end - unit.begin : 1", "unit.end - unit.begin"),
     Defect("a warp pools its first list for all", POOLED, "Pools.RandomLists", "__shfl_sync(0xFFFFFFFFu, first, lane)",
            "__shfl_sync(0xFFFFFFFFu, first, 0)"),
+    Defect("a warp begins anew with each of its rounds", SEGMENTS, WARP_SUM_TESTS, "first == begin", "true"),
+    Defect("a warp adds the first of a row to a zero", SEGMENTS, WARP_SUM_TESTS, "isFirst && i == 0", "false"),
+    Defect("a warp looks up the terms of its first round", SEGMENTS, WARP_SUM_TESTS, "terms.row(first + lane, ownShare)",
+           "terms.row(begin + lane, ownShare)"),
+    Defect("a warp reads some of the last terms twice", SEGMENTS, WARP_SUM_TESTS, "at += 2;", ";"),
+    Defect("lanes begin anew with each of their rounds", LANE_SEGMENTS, LANE_SUM_TESTS, "first == 0", "true"),
+    Defect("lanes add the first of a row to a zero", LANE_SEGMENTS, LANE_SUM_TESTS, "isFirst && k == 0", "false"),
+    Defect("lanes read some of the last terms twice", LANE_SEGMENTS, LANE_SUM_TESTS, "i += 4;", ";"),
+    Defect("rows are read in packs, aligned or not", LANE_SEGMENTS, LANE_SUM_TESTS, "addresses % (V * sizeof(float)) == 0", "true"),
     Defect("pieces of a level are put over those below", PIECES, PIECES_TESTS, "levelBegin += 2 * levelTerms;", ";"),
     Defect("pieces of pieces begin where the terms do", PIECES, PIECES_TESTS, "from = begin + upTo - cut;", ";"),
     Defect("a piece is of the lane before its own", PIECES, LENGTH_TESTS, "__shfl_sync(kAllLanes, upTo, owner + by - 1) <= at",

@@ -158,7 +158,7 @@ TEST(ScatteredSums, OfRowsOfEveryLength) {
   std::mt19937 draw(19);
   std::shuffle(keys.begin(), keys.end(), draw);
   // Whole results and slices, by packs of 4, 2 and 1 floats.
-  for (const auto [width, stride] : std::vector<std::pair<int32_t, int32_t>>{
+  for (const auto &[width, stride] : std::vector<std::pair<int32_t, int32_t>>{
            {32, 32}, {36, 64}, {100, 112}, {6, 6}, {34, 34}, {66, 68}, {3, 7}, {65, 65}}) {
     const SumShape shape{2, 2, width, stride, 0, true, {0, 1}};
     Case c = makeCase(shape, static_cast<int64_t>(keys.size() / 2 + 1),
