@@ -43,7 +43,7 @@ NCCL_COMM = "comm_nccl/nccl_comm.cu"
 MARKED, SCATTERED = KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
 LENGTH_TESTS = "ScatteredSums.OfRowsOfEveryLength"
 SEGMENTS, LANE_SEGMENTS = "include/genrec_rt/kernels/cuda/segments_warp.h", "include/genrec_rt/kernels/cuda/segments.h"
-WARP_SUM_TESTS, LANE_SUM_TESTS = "SegmentSums.A*:Rows/0.*Sum*", "SegmentSums.OfLanes*"
+WARP_SUM_TESTS, LANE_SUM_TESTS = "SegmentSums.OfWarps*", "SegmentSums.OfLanes*"
 POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
 ORDER, LOWEST = "kernels/cuda/order.cu", "embedding/cuda/lowest_rows.cu"
 KEY_RANKS = KERNELS + "key_ranks.h"
@@ -153,7 +153,7 @@ DEFECTS = [
     Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v]", "false"),
     Defect("terms of the first lanes are added again", SCATTERED, LENGTH_TESTS, "begin + first + lane()", "begin + lane()"),
     Defect("the last terms are read from the front", SCATTERED, LENGTH_TESTS, "k += count & 4;", ";"),
-    Defect("one of the last terms is left out", SCATTERED, LENGTH_TESTS, "if (count & 1)", "if (count == 1)"),
+    Defect("one of the last terms is left out", SCATTERED, LENGTH_TESTS, "count & 1", "count == 1"),
     Defect("a row is looked for behind the last of a part", SCATTERED, LENGTH_TESTS, "(Lookers::lane() + 1) * part - 1", "(Lookers::lane() + 1) * part"),
     Defect("all slices are the first", SCATTERED, LENGTH_TESTS, "static_cast<int64_t>(blockIdx.y) * L", "0"),
     Defect("coefficients of slices are read by term", SCATTERED, LENGTH_TESTS, "coefficients[at]", "coefficients[term]"),
@@ -175,7 +175,6 @@ DEFECTS = [
     Defect("lanes begin anew with each of their rounds", LANE_SEGMENTS, LANE_SUM_TESTS, "first == 0", "true"),
     Defect("lanes add the first of a row to a zero", LANE_SEGMENTS, LANE_SUM_TESTS, "isFirst && k == 0", "false"),
     Defect("lanes read some of the last terms twice", LANE_SEGMENTS, LANE_SUM_TESTS, "i += 4;", ";"),
-    Defect("rows are read in packs, aligned or not", LANE_SEGMENTS, LANE_SUM_TESTS, "addresses % (V * sizeof(float)) == 0", "true"),
     Defect("pieces of a level are put over those below", PIECES, PIECES_TESTS, "levelBegin += 2 * levelTerms;", ";"),
     Defect("pieces of pieces begin where the terms do", PIECES, PIECES_TESTS, "from = begin + upTo - cut;", ";"),
     Defect("a piece is of the lane before its own", PIECES, LENGTH_TESTS, "__shfl_sync(kAllLanes, upTo, owner + by - 1) <= at",

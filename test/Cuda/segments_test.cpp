@@ -35,6 +35,17 @@ __global__ void sumRows(const SegmentSums *sums, int64_t rows, float *out) {
   }
 }
 
+/// The same by a warp.
+template <int64_t D>
+__global__ void sumRowsByWarps(const SegmentSums *sums, int64_t rows, float *out) {
+  __shared__ float sum[kThreads / kWarp][D];
+  for (int64_t row = kernels::firstRow<kWarp>(); row < rows; row += kernels::rowStep<kWarp>()) {
+    const float *of = segmentSum<D>(sums, row, sum[warpOf()]);
+    for (int64_t i = laneOf(); i < D; i += kWarp)
+      out[row * D + i] = of[i];
+  }
+}
+
 /// Adds up one after another, in pieces where there are more than a warp adds up.
 Floats addedUp(std::vector<Floats> items, size_t size) {
   const auto most = static_cast<size_t>(kMostSummed);
@@ -54,9 +65,11 @@ Floats addedUp(std::vector<Floats> items, size_t size) {
   return total;
 }
 
-/// Rows with 0 to 40 terms, and about as many as are added up at once; gradients `ld` floats apart,
-/// as which they may or may not be aligned to packs.
-template <int64_t D, int64_t L, int64_t V> void expectSums(int64_t ld) {
+using Kernel = void (*)(const SegmentSums *, int64_t, float *);
+
+/// Rows with 0 to 40 terms, and about as many as are added up at once; D floats, `ld` of them
+/// apart, as which they may or may not be aligned to packs. Blocks have `threads`.
+void expectSums(Kernel kernel, int threads, int64_t D, int64_t ld) {
   std::vector<int64_t> offsets = {0};
   for (int64_t size = 0; size <= 40; ++size)
     offsets.push_back(offsets.back() + size);
@@ -91,23 +104,29 @@ template <int64_t D, int64_t L, int64_t V> void expectSums(int64_t ld) {
   const SegmentSums *sums =
       reduction.run(rows, nullptr, D, {onDevice.data(), ld, nullptr, nullptr, orderThere.data()},
                     offsetsThere.data(), all, testStream());
-  const LaunchShape shape{dim3(3), dim3(kThreads > L ? kThreads : static_cast<unsigned>(L))};
-  GENREC_CUDA_LAUNCH(testStream(), shape, (sumRows<D, L, V>), sums, rows, out.data());
+  const LaunchShape shape{dim3(3), dim3(static_cast<unsigned>(threads))};
+  GENREC_CUDA_LAUNCH(testStream(), shape, kernel, sums, rows, out.data());
   const Floats found = out.fetch();
   EXPECT_EQ(std::memcmp(found.data(), expected.data(), expected.size() * sizeof(float)), 0)
-      << D << " floats on " << L << " lanes, " << ld << " apart";
+      << D << " floats, " << ld << " apart";
 }
 
 TEST(SegmentSums, OfLanesAreInOrder) {
-  expectSums<1, 1, 1>(1);
-  expectSums<7, 1, 1>(7);
-  expectSums<16, 4, 4>(16); // 4 floats of a lane: 8 terms at once
-  expectSums<50, 8, 2>(50); // 8 floats: 4 terms
-  expectSums<50, 8, 2>(51); // no packs
-  expectSums<64, 4, 4>(68); // 16: 2 terms
-  expectSums<128, 8, 4>(130);
-  expectSums<256, 32, 4>(256);
-  expectSums<130, 64, 1>(130); // two warps
+  expectSums(sumRows<1, 1, 1>, kThreads, 1, 1);
+  expectSums(sumRows<7, 1, 1>, kThreads, 7, 7);
+  expectSums(sumRows<16, 4, 4>, kThreads, 16, 16); // 4 floats of a lane: 8 terms at once
+  expectSums(sumRows<50, 8, 2>, kThreads, 50, 50); // 8 floats: 4 terms
+  expectSums(sumRows<50, 8, 2>, kThreads, 50, 51); // no packs
+  expectSums(sumRows<64, 4, 4>, kThreads, 64, 68); // 16: 2 terms
+  expectSums(sumRows<128, 8, 4>, kThreads, 128, 130);
+  expectSums(sumRows<256, 32, 4>, kThreads, 256, 256);
+  expectSums(sumRows<130, 64, 1>, kThreads, 130, 130); // two warps
+}
+
+TEST(SegmentSums, OfWarpsAreInOrder) {
+  expectSums(sumRowsByWarps<5>, kThreads, 5, 5);
+  expectSums(sumRowsByWarps<50>, kThreads, 50, 50);
+  expectSums(sumRowsByWarps<130>, kThreads, 130, 131);
 }
 
 } // namespace
