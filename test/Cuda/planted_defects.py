@@ -41,6 +41,9 @@ EXCHANGED_SUMS = "ranks/cuda/exchanged_sums.cu"
 SESSION, SLOT = "session/device_", "session/step_slot.cpp"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
 MARKED, SCATTERED = KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
+LENGTH_TESTS = "ScatteredSums.OfRowsOfEveryLength"
+SEGMENTS, LANE_SEGMENTS = "include/genrec_rt/kernels/cuda/segments_warp.h", "include/genrec_rt/kernels/cuda/segments.h"
+WARP_SUM_TESTS, LANE_SUM_TESTS = "SegmentSums.OfWarps*", "SegmentSums.OfLanes*"
 POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
 ORDER, LOWEST = "kernels/cuda/order.cu", "embedding/cuda/lowest_rows.cu"
 KEY_RANKS = KERNELS + "key_ranks.h"
@@ -129,6 +132,9 @@ DEFECTS = [
     Defect("a pass forgets what the last one placed", ORDER, "StableOrder.IsThat*", "now.placed = placed;", ";"),
     Defect("a warp's first key is taken for that of another", ORDER, "StableOrder.Segments*", "laneOf() == 0 && at > 0 ? keyAt(at - 1) : 0", "0u"),
     Defect("sums of the warps before are read too early", ORDER, ORDER_TESTS, "__syncthreads(); // sums", "; // sums"),
+    Defect("items of a tile are placed over counts that are read", ORDER, ORDER_TESTS, "__syncthreads(); // items", "; // items"),
+    Defect("a tile is written before it is in order", ORDER, ORDER_TESTS, "__syncthreads(); // the tile", "; // the tile"),
+    Defect("later digits of a tile begin as the first do", ORDER, ORDER_TESTS, "begin += all;", ";"),
     Defect("a tile is taken before its number is there", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads();", nth=1),
     Defect("the sum of the tiles before is read too early", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads(); // the sum", "; // the sum"),
     Defect("a tile shows its own sum as that of all", LOOK_BACK, LOOK_BACK_TESTS, "storeRelaxed(shownOf(sum) + tile, (tile == 0 ? kAll : kOwn) | own);",
@@ -149,6 +155,14 @@ DEFECTS = [
     Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",
            "GENREC_CUDA_CHECK(\n        cudaMemsetAsync(sum.terms.keys, 0xFF, static_cast<size_t>(sum.count()) * 4, stream));"),
     Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v]", "false"),
+    Defect("terms of the first lanes are added again", SCATTERED, LENGTH_TESTS, "begin + first + lane()", "begin + lane()"),
+    Defect("the last terms are read from the front", SCATTERED, LENGTH_TESTS, "k += count & 4;", ";"),
+    Defect("one of the last terms is left out", SCATTERED, LENGTH_TESTS, "count & 1", "count == 1"),
+    Defect("a row is looked for behind the last of a part", SCATTERED, LENGTH_TESTS, "(Lookers::lane() + 1) * part - 1", "(Lookers::lane() + 1) * part"),
+    Defect("all slices are the first", SCATTERED, LENGTH_TESTS, "static_cast<int64_t>(blockIdx.y) * L", "0"),
+    Defect("coefficients of slices are read by term", SCATTERED, LENGTH_TESTS, "coefficients[at]", "coefficients[term]"),
+    Defect("lanes wait for those of another sum", SCATTERED, LENGTH_TESTS,
+           "cuda::kAllLanes >> (cuda::kWarp - L) << cuda::laneOf() / L * L", "cuda::kAllLanes"),
     Defect("the first piece of a list has the slot of another", POOLS, "Pools.PiecesThatBegin*",
            "return 2 * (begin / kPoolPiece) + (isFirst ? 1 : 0);", "return 2 * (begin / kPoolPiece);"),
     Defect("a first piece is that of two slots", POOLS, "Pools.PiecesThatBegin*", "unit.first >= begin && unit.first < known", "unit.first >= begin"),
@@ -157,8 +171,19 @@ DEFECTS = [
     Defect("a mean divides its pieces, too", POOLS, "Pools.RandomLists", "unit.slot < 0 ? unit.end - unit.begin : 1", "unit.end - unit.begin"),
     Defect("a warp pools its first list for all", POOLED, "Pools.RandomLists", "__shfl_sync(0xFFFFFFFFu, first, lane)",
            "__shfl_sync(0xFFFFFFFFu, first, 0)"),
+    Defect("a warp begins anew with each of its rounds", SEGMENTS, WARP_SUM_TESTS, "first == begin", "true"),
+    Defect("a warp adds the first of a row to a zero", SEGMENTS, WARP_SUM_TESTS, "isFirst && i == 0", "false"),
+    Defect("a warp looks up the terms of its first round", SEGMENTS, WARP_SUM_TESTS, "terms.row(first + lane, ownShare)",
+           "terms.row(begin + lane, ownShare)"),
+    Defect("a warp reads some of the last terms twice", SEGMENTS, WARP_SUM_TESTS, "at += 2;", ";"),
+    Defect("lanes begin anew with each of their rounds", LANE_SEGMENTS, LANE_SUM_TESTS, "first == 0", "true"),
+    Defect("lanes add the first of a row to a zero", LANE_SEGMENTS, LANE_SUM_TESTS, "isFirst && k == 0", "false"),
+    Defect("lanes read some of the last terms twice", LANE_SEGMENTS, LANE_SUM_TESTS, "i += 4;", ";"),
     Defect("pieces of a level are put over those below", PIECES, PIECES_TESTS, "levelBegin += 2 * levelTerms;", ";"),
-    Defect("pieces of pieces begin where the terms do", PIECES, PIECES_TESTS, "from = first;", ";"),
+    Defect("pieces of pieces begin where the terms do", PIECES, PIECES_TESTS, "from = begin + upTo - cut;", ";"),
+    Defect("a piece is of the lane before its own", PIECES, LENGTH_TESTS, "__shfl_sync(kAllLanes, upTo, owner + by - 1) <= at",
+           "__shfl_sync(kAllLanes, upTo, owner + by - 1) < at"),
+    Defect("pieces of lanes begin where those of the first do", PIECES, LENGTH_TESTS, "at - __shfl_sync(kAllLanes, upTo - cut, owner)", "at"),
     Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
     Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
     # Lists, products, top-k.

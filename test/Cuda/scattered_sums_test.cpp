@@ -8,8 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace genrec::rt::kernels {
@@ -143,6 +145,31 @@ TEST(ScatteredSums, OfSeveralScaledVectorsPerRow) {
     const Floats found = foundOf(c), expected = expectedOf(c);
     for (size_t i = 0; i < found.size(); ++i) // products may be fused
       ASSERT_NEAR(found[i], expected[i], 1e-5f * 170 * 170 * static_cast<float>(leaving)) << i;
+  }
+}
+
+TEST(ScatteredSums, OfRowsOfEveryLength) {
+  // Terms are looked up by 8 to 32 lanes, loaded 8, 4, 2 and 1 at a time, and pieces likewise.
+  const std::vector<int64_t> lengths = {0,  1,  2,  3,  4,  5,  6,  7,   8,   9,   15,  16,
+                                        17, 31, 32, 33, 39, 64, 65, 255, 256, 257, 520, 2305};
+  std::vector<uint32_t> keys;
+  for (size_t row = 0; row < lengths.size(); ++row)
+    keys.insert(keys.end(), static_cast<size_t>(lengths[row]), static_cast<uint32_t>(row));
+  std::mt19937 draw(19);
+  std::shuffle(keys.begin(), keys.end(), draw);
+  // Whole results and slices, by packs of 4, 2 and 1 floats.
+  for (const auto &[width, stride] : std::vector<std::pair<int32_t, int32_t>>{
+           {32, 32}, {36, 64}, {100, 112}, {6, 6}, {34, 34}, {66, 68}, {3, 7}, {65, 65}}) {
+    const SumShape shape{2, 2, width, stride, 0, true, {0, 1}};
+    Case c = makeCase(shape, static_cast<int64_t>(keys.size() / 2 + 1),
+                      static_cast<int64_t>(lengths.size()), 19);
+    c.keys = keys;
+    c.keys.resize(static_cast<size_t>(c.count()), ScatteredTerms::kNoRow);
+    for (float &value : c.values) // whole numbers, of which sums are exact
+      value = static_cast<float>(static_cast<int>(value));
+    for (float &value : c.coefficients)
+      value = static_cast<float>(static_cast<int>(value));
+    EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c))) << width << " of " << stride;
   }
 }
 

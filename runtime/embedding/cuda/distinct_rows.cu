@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); row < count;
        row += static_cast<int64_t>(gridDim.x) * kWarps) {
     const int64_t begin = sums->offsets[row], size = sums->offsets[row + 1] - begin;
-    for (int64_t base = laneOf(); base < dim; base += kWarp * kEach) {
+    for (int64_t base = laneOf(); base - laneOf() < dim; base += kWarp * kEach) {
       float total[kEach] = {};
       if (size <= kMostSummed) {
         detail::addTerms(sums->terms, begin, begin + size, base, dim, total);

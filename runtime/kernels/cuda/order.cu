@@ -78,40 +78,60 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// A block places its items: behind equal digits of earlier blocks, and those before in its tile.
-/// The last pass writes positions alone.
-__global__ void __launch_bounds__(kThreads)
+/// It brings them into their order in shared memory first, so that neighbours are written
+/// together: writes of a few bytes each are limited by their number. The last pass writes positions
+/// alone.
+__global__ void __launch_bounds__(kThreads, 3)
     place(Pass pass, const uint32_t *before, uint32_t *to, uint2 *toPlaced) {
   using Ranks = KeyRanks<kThreads, kEach, kMostDigits>;
-  __shared__ Ranks ofTile;
-  __shared__ uint32_t next[kMostDigits];
-  const int64_t present = pass.present();
-  if (static_cast<int64_t>(blockIdx.x) * kPerBlock >= present)
+  __shared__ union {
+    Ranks ofTile;
+    uint2 inOrder[kPerBlock];
+  } shared;
+  __shared__ uint16_t first[kMostDigits];    // where a digit begins in the tile
+  __shared__ uint32_t distance[kMostDigits]; // from there to where it begins in the result
+  const int64_t present = pass.present(), left = present - int64_t(blockIdx.x) * kPerBlock;
+  if (left <= 0)
     return;
   uint2 items[kEach];
   uint32_t ranks[kEach];
   pass.load(present, items);
-  ofTile.rank(
-      pass.digits(),
-      [&](int round) {
-        return Pass::place(round) < present ? pass.digit(items[round].x) : Ranks::kNone;
-      },
-      ranks);
+  auto digitOf = [&](int round) {
+    return Pass::place(round) < present ? pass.digit(items[round].x) : Ranks::kNone;
+  };
+  shared.ofTile.rank(pass.digits(), digitOf, ranks);
   __syncthreads(); // warps have counted
-  for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads) {
-    ofTile.addWarps(digit);
-    next[digit] = before[static_cast<int64_t>(digit) * gridDim.x + blockIdx.x];
+  uint32_t begin = 0;
+  for (int base = 0; base < pass.digits(); base += kThreads) {
+    const int digit = base + static_cast<int>(threadIdx.x);
+    const bool isThere = digit < pass.digits();
+    uint32_t all;
+    const uint32_t of = isThere ? shared.ofTile.addWarps(digit) : 0;
+    const uint32_t here = begin + exclusiveBlockSum<kThreads>(of, all);
+    if (isThere) {
+      first[digit] = static_cast<uint16_t>(here);
+      distance[digit] = before[static_cast<int64_t>(digit) * gridDim.x + blockIdx.x] - here;
+    }
+    begin += all;
   }
   __syncthreads(); // sums of the warps before are there
 #pragma unroll
-  for (int round = 0; round < kEach; ++round) {
-    if (Pass::place(round) >= present)
-      continue;
-    const int digit = pass.digit(items[round].x);
-    const uint32_t target = next[digit] + ofTile.before(digit) + ranks[round];
+  for (int round = 0; round < kEach; ++round)
+    if (const int digit = digitOf(round); digit != Ranks::kNone)
+      ranks[round] += first[digit] + shared.ofTile.before(digit);
+  __syncthreads(); // items take the place of the sums
+#pragma unroll
+  for (int round = 0; round < kEach; ++round)
+    if (Pass::place(round) < present)
+      shared.inOrder[ranks[round]] = items[round];
+  __syncthreads(); // the tile is in order
+  for (int at = threadIdx.x; at < kPerBlock && at < left; at += kThreads) {
+    const uint2 item = shared.inOrder[at];
+    const uint32_t target = distance[pass.digit(item.x)] + static_cast<uint32_t>(at);
     if (toPlaced)
-      toPlaced[target] = items[round];
+      toPlaced[target] = item;
     else
-      to[target] = items[round].y;
+      to[target] = item.y;
   }
 }
 

@@ -16,101 +16,202 @@ using cuda::Piece;
 using cuda::Pieces;
 
 constexpr int kThreads = 128;
+/// Vectors that a thread loads before it adds the first.
+constexpr int kAtOnce = 8;
+/// Columns up to which a result is added up as a whole. Of a wider one all rows are added up kSlice
+/// columns at a time: their part of every vector stays in the second-level cache, and a vector is
+/// read once for each of its terms.
+constexpr int64_t kWhole = 64, kSlice = 32;
+bool isSliced(const SumShape &shape) { return shape.stride > kWhole; }
+
+/// Blocks that a multiprocessor has at once: as many as leave room for what a thread loads.
+template <int V> constexpr int kBlocks = V == 4 ? 7 : 8;
+
+/// V neighbouring floats, which a thread moves at once.
+template <int V> struct alignas(4 * V) Pack {
+  float at[V];
+};
+
+/// Adds coefficients times vectors, of which vectorOf(k, coefficient) is the k-th, for `Count` of
+/// them from `first` on: one after another, but all are under way before the first is added.
+template <int Count, int V, class VectorOf>
+__device__ void addSome(int first, const VectorOf &vectorOf, Pack<V> &total) {
+  Pack<V> packs[Count];
+  float coefficients[Count];
+#pragma unroll
+  for (int k = 0; k < Count; ++k)
+    packs[k] = *reinterpret_cast<const Pack<V> *>(vectorOf(first + k, coefficients[k]));
+#pragma unroll
+  for (int k = 0; k < Count; ++k)
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+      total.at[v] = detail::mulAdd(coefficients[k], packs[k].at[v], total.at[v]);
+}
+
+/// The same for all of `count`.
+template <int V, class VectorOf>
+__device__ void addAll(int count, const VectorOf &vectorOf, Pack<V> &total) {
+  static_assert(kAtOnce == 8);
+  int k = 0;
+#pragma unroll 1
+  for (; k + kAtOnce <= count; k += kAtOnce)
+    addSome<kAtOnce>(k, vectorOf, total);
+  if (count & 4)
+    addSome<4>(k, vectorOf, total);
+  k += count & 4;
+  if (count & 2)
+    addSome<2>(k, vectorOf, total);
+  k += count & 2;
+  if (count & 1)
+    addSome<1>(k, vectorOf, total);
+}
 
 /// Terms by their place in the order.
 struct OrderedTerms {
   ScatteredTerms terms;
   SumShape shape;
   const uint32_t *order;
+  const float *coefficients; ///< in this order; null: where rows left them
 
-  /// The vector of the term at `at`, and what it is multiplied by.
-  __device__ const float *vector(int64_t at, float &coefficient) const {
+  __device__ int64_t valuesOfRow() const {
+    return valueFloats(shape.terms, shape.vectors, shape.width, shape.isScaled);
+  }
+  /// Where among the values the vector of the term at `at` is, and what it is multiplied by.
+  __device__ int64_t vector(int64_t at, float &coefficient) const {
     const uint32_t term = order[at], perRow = static_cast<uint32_t>(shape.terms);
     const uint32_t row = shape.terms > 1 ? term / perRow : term;
-    const float *values = terms.values + row * valuesOfRow();
+    const int64_t values = row * valuesOfRow();
     const auto inRow = static_cast<int32_t>(term - row * perRow);
-    coefficient = shape.isScaled ? values[inRow] : 1;
+    coefficient = coefficients     ? coefficients[at]
+                  : shape.isScaled ? terms.values[values + inRow]
+                                   : 1;
     int32_t number = 0;
 #pragma unroll
     for (int32_t v = 1; v < kMostTermVectors; ++v)
       number += v < shape.vectors && inRow >= shape.firstTerms[v];
     return values + coefficientFloats(shape.terms, shape.isScaled) + number * shape.width;
   }
-  __device__ int64_t valuesOfRow() const {
-    return valueFloats(shape.terms, shape.vectors, shape.width, shape.isScaled);
-  }
+};
 
-  /// For sumLevel.
-  template <int kEach>
-  __device__ void add(int64_t begin, int64_t end, int64_t base, int64_t dim,
-                      float (&total)[kEach]) const {
-    for (int64_t at = begin; at < end; ++at) {
-      float coefficient;
-      const float *row = vector(at, coefficient);
-#pragma unroll
-      for (int c = 0; c < kEach; ++c)
-        if (base + c * cuda::kWarp < dim)
-          total[c] = detail::mulAdd(coefficient, row[base + c * cuda::kWarp], total[c]);
+/// L neighbours of a warp, which do something together: the first what they have, and how far on
+/// their next is.
+template <int L> struct Lanes {
+  static_assert(cuda::kWarp % L == 0);
+
+  __device__ static int lane() { return cuda::laneOf() % L; }
+  __device__ static uint32_t mask() {
+    return cuda::kAllLanes >> (cuda::kWarp - L) << cuda::laneOf() / L * L;
+  }
+  __device__ static int64_t first() { return cuda::threadInGrid() / L; }
+  __device__ static int64_t step() { return cuda::threadsInGrid() / L; }
+};
+
+/// Lanes that add up sums, with V columns each of a slice of the result: blockIdx.y is its number.
+template <int L, int V> struct SumLanes : Lanes<L> {
+  static_assert(L % kAtOnce == 0);
+  using Lanes<L>::lane, Lanes<L>::mask;
+
+  /// The first of this thread's columns.
+  __device__ static int64_t column() { return (static_cast<int64_t>(blockIdx.y) * L + lane()) * V; }
+
+  /// The sum of `count` terms from `begin` on, for this thread's columns. Each lane looks up one
+  /// term in L, for all of them. One without columns reads the first, and has zeros.
+  __device__ static Pack<V> sum(const OrderedTerms &from, int64_t begin, int count) {
+    const float *values = from.terms.values + (column() < from.shape.width ? column() : 0);
+    Pack<V> total = {};
+    for (int first = 0; first < count; first += L) {
+      float coefficient = 0;
+      int64_t at = 0;
+      if (first + lane() < count)
+        at = from.vector(begin + first + lane(), coefficient);
+      addAll(
+          count - first < L ? count - first : L,
+          [&](int k, float &of) {
+            of = __shfl_sync(mask(), coefficient, k, L);
+            return values + __shfl_sync(mask(), at, k, L);
+          },
+          total);
     }
+    return column() < from.shape.width ? total : Pack<V>{};
   }
 };
+
+/// Lanes that look for where a row begins: what is left is cut into one part more with each look.
+constexpr int kLookers = 4;
 
 /// begins[row] = where its terms begin in the order, for rows 0 … rows: before all that are for
 /// later rows.
 __global__ void __launch_bounds__(kThreads)
     findBegins(const uint32_t *keys, const uint32_t *order, int64_t count, int64_t rows,
                int64_t *begins) {
-  for (int64_t row = cuda::threadInGrid(); row <= rows; row += cuda::threadsInGrid()) {
+  using Lookers = Lanes<kLookers>;
+  for (int64_t row = Lookers::first(); row <= rows; row += Lookers::step()) {
     int64_t first = 0;
     for (int64_t left = count; left > 0;) {
-      const int64_t half = left / 2;
-      const bool isBefore = keys[order[first + half]] < static_cast<uint32_t>(row);
-      first = isBefore ? first + half + 1 : first;
-      left = isBefore ? left - half - 1 : half;
+      // Each lane looks at the last of its part.
+      const int64_t part = (left + kLookers) / (kLookers + 1),
+                    last = (Lookers::lane() + 1) * part - 1;
+      const bool isBefore = last < left && keys[order[first + last]] < static_cast<uint32_t>(row);
+      const int parts = __popc(__ballot_sync(Lookers::mask(), isBefore));
+      first += parts * part;
+      left -= parts * part;
+      if (parts < kLookers && left >= part)
+        left = part - 1; // the next lane's last is not before
     }
-    begins[row] = first;
+    if (Lookers::lane() == 0)
+      begins[row] = first;
   }
 }
 
-/// 2^shift threads add up a row of the result, V neighbouring floats each.
-template <int V>
+/// to[at] = the coefficient of the term at `at`.
 __global__ void __launch_bounds__(kThreads)
+    orderCoefficients(const OrderedTerms from, int64_t count, float *to) {
+  for (int64_t at = cuda::threadInGrid(); at < count; at += cuda::threadsInGrid()) {
+    float coefficient;
+    from.vector(at, coefficient);
+    to[at] = coefficient;
+  }
+}
+
+/// The pieces of level 1.
+template <int L, int V>
+__global__ void __launch_bounds__(kThreads, kBlocks<V>)
+    sumTermPieces(const OrderedTerms from, const Pieces pieces) {
+  using Sums = SumLanes<L, V>;
+  const int64_t count = pieces.counts[1], width = from.shape.width;
+  for (int64_t p = Sums::first(); p < count; p += Sums::step()) {
+    const Piece piece = pieces.list[p];
+    const Pack<V> total = Sums::sum(from, piece.begin, static_cast<int>(piece.end - piece.begin));
+    if (Sums::column() < width)
+      *reinterpret_cast<Pack<V> *>(pieces.sums + p * width + Sums::column()) = total;
+  }
+}
+
+/// The rows of the result: terms are added, of giants the pieces that are left.
+template <int L, int V>
+__global__ void __launch_bounds__(kThreads, kBlocks<V>)
     addOrdered(const OrderedTerms from, const int64_t *begins, const Pieces pieces, int levels,
-               int shift, float *to, int64_t rows) {
-  struct alignas(4 * V) Pack {
-    float at[V];
-  };
-  const int64_t lanes = int64_t(1) << shift, width = from.shape.width, stride = from.shape.stride;
-  const int64_t lane = cuda::threadInGrid() & (lanes - 1);
-  for (int64_t row = cuda::threadInGrid() >> shift; row < rows;
-       row += cuda::threadsInGrid() >> shift) {
-    int64_t begin = begins[row], size = begins[row + 1] - begin;
-    const bool isGiant = size > cuda::kMostSummed;
-    if (isGiant) {
-      begin = pieces.firstOf[row];
-      size = cuda::detail::itemsAfter(size, levels);
+               float *to, int64_t rows) {
+  using Sums = SumLanes<L, V>;
+  const int64_t column = Sums::column(), width = from.shape.width, stride = from.shape.stride;
+  for (int64_t row = Sums::first(); row < rows; row += Sums::step()) {
+    const int64_t begin = begins[row], size = begins[row + 1] - begin;
+    Pack<V> total = {};
+    if (size <= cuda::kMostSummed) {
+      total = Sums::sum(from, begin, static_cast<int>(size));
+    } else if (column < width) {
+      const float *sums = pieces.sums + pieces.firstOf[row] * width + column;
+      const auto left = static_cast<int>(cuda::detail::itemsAfter(size, levels));
+      addAll(
+          left,
+          [&](int piece, float &coefficient) {
+            coefficient = 1;
+            return sums + piece * width;
+          },
+          total);
     }
-    for (int64_t column = lane * V; column < stride; column += lanes * V) {
-      Pack total = {};
-      if (column < width && isGiant)
-        for (int64_t at = begin; at < begin + size; ++at) {
-          const Pack piece = *reinterpret_cast<const Pack *>(pieces.sums + at * width + column);
-#pragma unroll
-          for (int v = 0; v < V; ++v)
-            total.at[v] += piece.at[v];
-        }
-      else if (column < width)
-#pragma unroll 4
-        for (int64_t at = begin; at < begin + size; ++at) {
-          float coefficient;
-          const float *vector = from.vector(at, coefficient);
-          const Pack term = *reinterpret_cast<const Pack *>(vector + column);
-#pragma unroll
-          for (int v = 0; v < V; ++v)
-            total.at[v] = detail::mulAdd(coefficient, term.at[v], total.at[v]);
-        }
-      *reinterpret_cast<Pack *>(to + row * stride + column) = total;
-    }
+    if (column < stride)
+      *reinterpret_cast<Pack<V> *>(to + row * stride + column) = total;
   }
 }
 
@@ -119,6 +220,7 @@ struct Scratch {
   uint32_t *order;
   void *ordering;
   int64_t *begins;
+  float *coefficients; ///< of a result that is added up in slices
   Pieces pieces = {};
   int64_t bytes = 0;
 
@@ -127,6 +229,7 @@ struct Scratch {
     order = take<uint32_t>(count);
     ordering = take<char>(cuda::orderScratchBytes(count, sum.rows + 1));
     begins = take<int64_t>(sum.rows + 1);
+    coefficients = take<float>(sum.shape.isScaled && isSliced(sum.shape) ? count : 0);
     if (Pieces::levelsOf(count) > 0)
       pieces = {take<Piece>(most), take<float>(most * sum.shape.width), take<int64_t>(sum.rows),
                 take<uint32_t>(Pieces::kMostLevels + 1)};
@@ -142,8 +245,30 @@ private:
   char *base;
 };
 
-cuda::LaunchShape shapeOf(int64_t threads) {
-  return cuda::shapeOfThreads(threads, kThreads);
+cuda::LaunchShape shapeOf(int64_t threads, int slices = 1) {
+  cuda::LaunchShape shape = cuda::shapeOfThreads(threads, kThreads);
+  shape.grid.y = static_cast<unsigned>(slices); // one slice begins after another
+  return shape;
+}
+
+/// Adds up the terms that `scratch` has the order of: L threads a row, V columns each.
+template <int L, int V>
+void addUp(cudaStream_t stream, const ScatteredSum &sum, const Scratch &scratch) {
+  const int64_t count = sum.count();
+  const auto slices = static_cast<int>(cuda::blocksFor(sum.shape.stride, L * V));
+  OrderedTerms terms{sum.terms, sum.shape, scratch.order, nullptr};
+  if (isSliced(sum.shape) && sum.shape.isScaled) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count), orderCoefficients, terms, count,
+                       scratch.coefficients);
+    terms.coefficients = scratch.coefficients;
+  }
+  cuda::sumPieces(sum.rows, nullptr, sum.shape.width, scratch.begins, count, scratch.pieces, stream,
+                  [&](int64_t mostPieces) {
+                    GENREC_CUDA_LAUNCH(stream, shapeOf(mostPieces * L, slices),
+                                       (sumTermPieces<L, V>), terms, scratch.pieces);
+                  });
+  GENREC_CUDA_LAUNCH(stream, shapeOf(sum.rows * L, slices), (addOrdered<L, V>), terms,
+                     scratch.begins, scratch.pieces, Pieces::levelsOf(count), sum.to, sum.rows);
 }
 
 } // namespace
@@ -163,23 +288,16 @@ void addTerms(cudaStream_t stream, const ScatteredSum &sum, void *memory) {
   const int64_t count = sum.count(), width = sum.shape.width;
   const Scratch scratch(sum, memory);
   cuda::orderStably(sum.terms.keys, count, sum.rows + 1, scratch.order, scratch.ordering, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(sum.rows + 1), findBegins, sum.terms.keys, scratch.order,
-                     count, sum.rows, scratch.begins);
-  const OrderedTerms terms{sum.terms, sum.shape, scratch.order};
-  cuda::sumPieces(sum.rows, nullptr, width, terms, scratch.begins, count, scratch.pieces, stream);
-  const int levels = Pieces::levelsOf(count);
-  auto launch = [&](auto kernel, int64_t packs) {
-    const int shift =
-        std::min(5, static_cast<int>(std::bit_width(static_cast<uint64_t>(packs - 1))));
-    GENREC_CUDA_LAUNCH(stream, shapeOf(sum.rows << shift), kernel, terms, scratch.begins,
-                       scratch.pieces, levels, shift, sum.to, sum.rows);
-  };
-  const bool isPacked =
-      width % 4 == 0 && sum.shape.stride % 4 == 0 && reinterpret_cast<uintptr_t>(sum.to) % 16 == 0;
-  if (isPacked)
-    launch(addOrdered<4>, sum.shape.stride / 4);
-  else
-    launch(addOrdered<1>, sum.shape.stride);
+  GENREC_CUDA_LAUNCH(stream, shapeOf((sum.rows + 1) * kLookers), findBegins, sum.terms.keys,
+                     scratch.order, count, sum.rows, scratch.begins);
+  // What a thread moves at once is aligned in vectors, in their sums and in the result.
+  const auto both = static_cast<uint64_t>(width) | static_cast<uint64_t>(sum.shape.stride) |
+                    reinterpret_cast<uintptr_t>(sum.to) / sizeof(float);
+  const bool isWide = sum.shape.stride > kSlice && !isSliced(sum.shape);
+  auto add = both % 4 == 0   ? isWide ? addUp<kWhole / 4, 4> : addUp<kSlice / 4, 4>
+             : both % 2 == 0 ? isWide ? addUp<kWhole / 2, 2> : addUp<kSlice / 2, 2>
+                             : addUp<kSlice, 1>;
+  add(stream, sum, scratch);
 }
 
 } // namespace genrec::rt::kernels

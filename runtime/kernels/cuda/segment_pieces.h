@@ -9,6 +9,7 @@
 #define GENREC_RT_KERNELS_CUDA_SEGMENT_PIECES_H
 
 #include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/block_scan.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 
@@ -55,12 +56,43 @@ struct Pieces {
 namespace {
 
 constexpr int kPieceThreads = 128, kPieceWarps = kPieceThreads / kWarp;
-/// Columns that a lane keeps at once.
+/// Columns that a lane keeps at once: as many as fit beside the terms that are loaded together.
 constexpr int kPieceColumns = 4;
 
 __device__ int64_t pieceCount(int64_t items) { return (items + kMostSummed - 1) / kMostSummed; }
 __device__ int64_t pieceWarp() { return static_cast<int64_t>(blockIdx.x) * kPieceWarps + warpOf(); }
 __device__ int64_t pieceWarps() { return static_cast<int64_t>(gridDim.x) * kPieceWarps; }
+
+/// Cuts the giants that lanes have, `items` each from `from` on (fewer: none), into pieces of a
+/// level, for which `taken` counts from `levelBegin` on. Then these are what the lanes have.
+__device__ void cutLevel(int64_t levelBegin, uint32_t *taken, int64_t &items, int64_t &from,
+                         const Pieces &pieces) {
+  const bool isCut = items > kMostSummed;
+  const uint32_t cut = isCut ? static_cast<uint32_t>(pieceCount(items)) : 0;
+  const uint32_t upTo = inclusiveWarpSum(cut), all = __shfl_sync(kAllLanes, upTo, kWarp - 1);
+  uint32_t before = 0;
+  if (laneOf() == 0)
+    before = atomicAdd(taken, all);
+  const int64_t begin = levelBegin + __shfl_sync(kAllLanes, before, 0);
+  // Lanes take pieces, whosever they are: one may have thousands.
+  for (uint32_t base = 0; base < all; base += kWarp) {
+    const uint32_t at = base + static_cast<uint32_t>(laneOf());
+    int owner = 0; // as many lanes have all of their pieces up to `at`
+#pragma unroll
+    for (int by = kWarp / 2; by > 0; by /= 2)
+      owner += __shfl_sync(kAllLanes, upTo, owner + by - 1) <= at ? by : 0;
+    const int64_t piece = at - __shfl_sync(kAllLanes, upTo - cut, owner);
+    const int64_t first = __shfl_sync(kAllLanes, from, owner);
+    const int64_t size = __shfl_sync(kAllLanes, items, owner);
+    if (at < all)
+      pieces.list[begin + at] = {first + piece * kMostSummed,
+                                 first + min(size, (piece + 1) * kMostSummed)};
+  }
+  if (isCut) {
+    from = begin + upTo - cut;
+    items = cut;
+  }
+}
 
 /// Cuts giants, and their pieces, on all levels. Where pieces are put depends on what runs when,
 /// what they hold does not.
@@ -70,54 +102,46 @@ __global__ void __launch_bounds__(kPieceThreads)
   const int64_t present = used ? min(count, static_cast<int64_t>(*used)) : count;
   for (int64_t base = pieceWarp() * kWarp; base < present; base += pieceWarps() * kWarp) {
     const int64_t u = base + laneOf();
-    const int64_t begin = u < present ? segments[u] : 0;
-    const int64_t size = u < present ? segments[u + 1] - begin : 0;
-    uint32_t giants = __ballot_sync(kAllLanes, size > kMostSummed);
-    for (; giants; giants &= giants - 1) {
-      const int lane = __ffs(static_cast<int>(giants)) - 1;
-      int64_t items = __shfl_sync(kAllLanes, size, lane);
-      int64_t from = __shfl_sync(kAllLanes, begin, lane);
-      int64_t levelBegin = 0, levelTerms = terms; // Pieces::levelBegin
-      for (int level = 1; items > kMostSummed; ++level) {
-        const int64_t cut = pieceCount(items);
-        uint32_t taken = 0;
-        if (laneOf() == 0)
-          taken = atomicAdd(pieces.counts + level, static_cast<uint32_t>(cut));
-        const int64_t first = levelBegin + __shfl_sync(kAllLanes, taken, 0);
-        for (int64_t piece = laneOf(); piece < cut; piece += kWarp)
-          pieces.list[first + piece] = {from + piece * kMostSummed,
-                                        from + min(items, (piece + 1) * kMostSummed)};
-        from = first;
-        items = cut;
-        levelTerms = pieceCount(levelTerms);
-        levelBegin += 2 * levelTerms;
-      }
-      if (laneOf() == 0)
-        pieces.firstOf[base + lane] = from;
+    int64_t from = u < present ? segments[u] : 0;
+    int64_t items = u < present ? segments[u + 1] - from : 0;
+    const bool isGiant = items > kMostSummed;
+    int64_t levelBegin = 0, levelTerms = terms; // Pieces::levelBegin
+    for (int level = 1; __any_sync(kAllLanes, items > kMostSummed); ++level) {
+      cutLevel(levelBegin, pieces.counts + level, items, from, pieces);
+      levelTerms = pieceCount(levelTerms);
+      levelBegin += 2 * levelTerms;
     }
+    if (isGiant)
+      pieces.firstOf[u] = from;
   }
 }
 
-/// A warp per piece of `level`. `terms.add(begin, end, base, dim, total)` adds this lane's columns
-/// base, base + 32, … below dim of terms [begin, end).
-template <class Terms>
-__global__ void __launch_bounds__(kPieceThreads)
-    sumLevel(int level, int64_t begin, int64_t dim, Terms terms, Pieces pieces) {
+/// A warp per piece of `level`, which begins at `begin`. `add(piece, base, total)` adds this lane's
+/// columns base, base + 32, … below dim, kEach of them, of what is in a piece; all lanes call it.
+template <int kEach, class Add>
+__device__ void sumLevel(int level, int64_t begin, int64_t dim, const Pieces &pieces,
+                         const Add &add) {
   const int64_t end = begin + pieces.counts[level];
   for (int64_t p = begin + pieceWarp(); p < end; p += pieceWarps()) {
     const Piece piece = pieces.list[p];
-    for (int64_t base = laneOf(); base < dim; base += kWarp * kPieceColumns) {
-      float total[kPieceColumns] = {};
-      if (level == 1)
-        terms.add(piece.begin, piece.end, base, dim, total);
-      else
-        detail::addPieces(pieces.sums, piece.begin, piece.end, base, dim, total);
+    for (int64_t base = laneOf(); base - laneOf() < dim; base += kWarp * kEach) {
+      float total[kEach] = {};
+      add(piece, base, total);
 #pragma unroll
-      for (int c = 0; c < kPieceColumns; ++c)
+      for (int c = 0; c < kEach; ++c)
         if (base + c * kWarp < dim)
           pieces.sums[p * dim + base + c * kWarp] = total[c];
     }
   }
+}
+
+template <int kEach>
+__global__ void __launch_bounds__(kPieceThreads)
+    sumPiecesBelow(int level, int64_t begin, int64_t dim, Pieces pieces) {
+  sumLevel<kEach>(level, begin, dim, pieces,
+                  [&](const Piece &piece, int64_t base, float (&total)[kEach]) {
+                    detail::addPieces(pieces.sums, piece.begin, piece.end, base, dim, total);
+                  });
 }
 
 inline LaunchShape shapeOfPieces(int64_t items, int64_t perBlock) {
@@ -125,10 +149,11 @@ inline LaunchShape shapeOfPieces(int64_t items, int64_t perBlock) {
 }
 
 /// Cuts and adds all levels. Row u of `count`, of which *used exist (null: all), has the terms
-/// [offsets[u], offsets[u + 1]); `terms` of them are there at most.
-template <class Terms>
-void sumPieces(int64_t count, const uint32_t *used, int64_t dim, const Terms &sources,
-               const int64_t *offsets, int64_t terms, const Pieces &pieces, cudaStream_t stream) {
+/// [offsets[u], offsets[u + 1]); `terms` of them are there at most. `sumTerms(most)` launches what
+/// adds the terms of the pieces of level 1, which are the first of the list, up to `most`.
+template <class SumTerms>
+void sumPieces(int64_t count, const uint32_t *used, int64_t dim, const int64_t *offsets,
+               int64_t terms, const Pieces &pieces, cudaStream_t stream, const SumTerms &sumTerms) {
   const int levels = Pieces::levelsOf(terms);
   if (levels == 0)
     return;
@@ -136,11 +161,13 @@ void sumPieces(int64_t count, const uint32_t *used, int64_t dim, const Terms &so
       cudaMemsetAsync(pieces.counts, 0, sizeof(uint32_t) * (Pieces::kMostLevels + 1), stream));
   GENREC_CUDA_LAUNCH(stream, shapeOfPieces(count, kPieceThreads), cutPieces, count, used, offsets,
                      terms, pieces);
-  for (int level = 1; level <= levels; ++level) {
+  sumTerms(Pieces::levelBegin(terms, 2));
+  for (int level = 2; level <= levels; ++level) {
     const int64_t begin = Pieces::levelBegin(terms, level);
     GENREC_CUDA_LAUNCH(stream,
                        shapeOfPieces(Pieces::levelBegin(terms, level + 1) - begin, kPieceWarps),
-                       sumLevel<Terms>, level, begin, dim, sources, pieces);
+                       dim <= kWarp ? sumPiecesBelow<1> : sumPiecesBelow<kPieceColumns>, level,
+                       begin, dim, pieces);
   }
 }
 

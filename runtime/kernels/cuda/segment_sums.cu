@@ -8,16 +8,13 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-/// The terms of a piece, for sumLevel.
-struct Gradients {
-  SegmentTerms terms;
-
-  template <int kEach>
-  __device__ void add(int64_t begin, int64_t end, int64_t base, int64_t dim,
-                      float (&total)[kEach]) const {
-    detail::addTerms(terms, begin, end, base, dim, total);
-  }
-};
+template <int kEach>
+__global__ void __launch_bounds__(kPieceThreads)
+    sumGradients(SegmentTerms terms, int64_t dim, Pieces pieces) {
+  sumLevel<kEach>(1, 0, dim, pieces, [&](const Piece &piece, int64_t base, float (&total)[kEach]) {
+    detail::addTerms(terms, piece.begin, piece.end, base, dim, total);
+  });
+}
 
 /// As an argument of a kernel, what the host knows needs no memory of the host that stays.
 __global__ void writeSums(SegmentSums from, SegmentSums *to) { *to = from; }
@@ -35,7 +32,11 @@ const SegmentSums *SegmentReduction::run(int64_t count, const uint32_t *used, in
     pieces = {reinterpret_cast<Piece *>(bounds.ensure(2 * most, stream)),
               partSums.ensure(most * dim, stream), firstOf.ensure(count, stream),
               counts.ensure(Pieces::kMostLevels + 1, stream)};
-    sumPieces(count, used, dim, Gradients{terms}, offsets, occurrences, pieces, stream);
+    sumPieces(count, used, dim, offsets, occurrences, pieces, stream, [&](int64_t mostPieces) {
+      GENREC_CUDA_LAUNCH(stream, shapeOfPieces(mostPieces, kPieceWarps),
+                         dim <= kWarp ? sumGradients<1> : sumGradients<kPieceColumns>, terms, dim,
+                         pieces);
+    });
   }
   const SegmentSums result{terms, offsets, pieces.firstOf, pieces.sums, dim, levels};
   SegmentSums *onDevice = sums.ensure(1, stream);

@@ -5,7 +5,8 @@
 // (Knuth, The Art of Computer Programming, volume 3, section 5.2.5); a pass counts
 // digits per block, adds up before, and places. Digits have up to 11 bits, so keys
 // below 2^11, 2^22 and 2^31 take 1, 2 and 3 passes. The order is unique, so it
-// does not depend on what runs when.
+// does not depend on what runs when. A block brings its tile into order in shared memory, and
+// writes equal digits side by side.
 //
 // Of n keys, a pass reads each twice, from the second on with its position, and writes both in one
 // word, the last pass the position: some 12 n bytes for one pass, 36 n for two.

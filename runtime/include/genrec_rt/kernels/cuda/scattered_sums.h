@@ -7,7 +7,9 @@
 // the bits of one chunk of the CPU where there are at most kMostSummed.
 //
 // Of n terms, for R rows of W floats, it reads and writes some 20 n p + 4 R W + 4 n W bytes,
-// p = ceil(log2(R + 1) / 11) passes of the order.
+// p = ceil(log2(R + 1) / 11) passes of the order. The 4 n W of vectors are of few rows, each read
+// for many terms: they come from the second-level cache where that part of them fits which is read
+// at a time, 32 columns of a wide result.
 //
 //===----------------------------------------------------------------------===//
 

@@ -64,15 +64,13 @@ __device__ inline int64_t itemsAfter(int64_t size, int32_t levels) {
 /// kTerms items from `first` on, as addColumns. Their rows are loaded together, so that a lane
 /// waits for memory once for all of them; then they are added one after another.
 template <int kTerms, int kEach, class Next>
-__device__ inline void addSome(int64_t first, bool isFirst, int64_t base, int64_t dim, Next next,
+__device__ inline void addSome(int first, bool isFirst, int64_t base, int64_t dim, const Next &next,
                                float (&total)[kEach]) {
   const float *row[kTerms];
   float share[kTerms], values[kTerms][kEach];
 #pragma unroll
-  for (int i = 0; i < kTerms; ++i) {
-    share[i] = 1;
+  for (int i = 0; i < kTerms; ++i)
     row[i] = next(first + i, share[i]);
-  }
 #pragma unroll
   for (int i = 0; i < kTerms; ++i)
 #pragma unroll
@@ -89,34 +87,59 @@ __device__ inline void addSome(int64_t first, bool isFirst, int64_t base, int64_
       }
 }
 
-/// This lane's columns base, base + 32, … of the sum of items [begin, end), of which next(i) is
-/// the i-th row and its share; those at `dim` and beyond stay as they are. The first is not added
-/// to a zero: -0 stays -0, as on the CPU.
+/// This lane's columns base, base + 32, … of the sum of `count` items, of which next(i) is the i-th
+/// row and its share; those at `dim` and beyond stay as they are. The first of all is not added to
+/// a zero: -0 stays -0, as on the CPU.
 template <int kEach, class Next>
-__device__ inline void addColumns(int64_t begin, int64_t end, int64_t base, int64_t dim, Next next,
-                                  float (&total)[kEach]) {
-  int64_t at = begin;
-  for (; at + 4 <= end; at += 4)
-    addSome<4>(at, at == begin, base, dim, next, total);
-  if (at + 2 <= end) {
-    addSome<2>(at, at == begin, base, dim, next, total);
+__device__ inline void addColumns(int count, bool isFirst, int64_t base, int64_t dim,
+                                  const Next &next, float (&total)[kEach]) {
+  constexpr int kAtOnce = kEach <= 2 ? 8 : 4;
+  int at = 0;
+  for (; at + kAtOnce <= count; at += kAtOnce)
+    addSome<kAtOnce>(at, isFirst && at == 0, base, dim, next, total);
+  if constexpr (kAtOnce > 4)
+    if (count & 4) {
+      addSome<4>(at, isFirst && at == 0, base, dim, next, total);
+      at += 4;
+    }
+  if (count & 2) {
+    addSome<2>(at, isFirst && at == 0, base, dim, next, total);
     at += 2;
   }
-  if (at < end)
-    addSome<1>(at, at == begin, base, dim, next, total);
+  if (count & 1)
+    addSome<1>(at, isFirst && at == 0, base, dim, next, total);
 }
 
+/// The same of terms [begin, end), for all lanes of a warp together: each looks up where one term
+/// is, for all of them.
 template <int kEach>
 __device__ inline void addTerms(const SegmentTerms &terms, int64_t begin, int64_t end, int64_t base,
                                 int64_t dim, float (&total)[kEach]) {
-  addColumns(
-      begin, end, base, dim, [&](int64_t at, float &share) { return terms.row(at, share); }, total);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  for (int64_t first = begin; first < end; first += 32) {
+    float ownShare = 1;
+    const float *ownRow = first + lane < end ? terms.row(first + lane, ownShare) : nullptr;
+    addColumns(
+        static_cast<int>(end - first < 32 ? end - first : 32), first == begin, base, dim,
+        [&](int i, float &share) {
+          share = __shfl_sync(0xFFFFFFFFu, ownShare, i);
+          const auto at = __shfl_sync(0xFFFFFFFFu, reinterpret_cast<uintptr_t>(ownRow), i);
+          return reinterpret_cast<const float *>(at);
+        },
+        total);
+  }
 }
 
 template <int kEach>
 __device__ inline void addPieces(const float *sums, int64_t begin, int64_t end, int64_t base,
                                  int64_t dim, float (&total)[kEach]) {
-  addColumns(begin, end, base, dim, [&](int64_t at, float &) { return sums + at * dim; }, total);
+  addColumns(
+      static_cast<int>(end - begin), true, base, dim,
+      [&](int i, float &share) {
+        share = 1;
+        return sums + (begin + i) * dim;
+      },
+      total);
 }
 
 } // namespace detail
@@ -130,7 +153,7 @@ __device__ inline const float *segmentSum(const SegmentSums *sums, int64_t row, 
   const int64_t lane = threadIdx.x % 32;
   __syncwarp(); // the last sum has been read
   const int64_t begin = sums->offsets[row], size = sums->offsets[row + 1] - begin;
-  for (int64_t base = lane; base < D; base += 32 * kEach) {
+  for (int64_t base = lane; base - lane < D; base += 32 * kEach) { // all lanes, for addTerms
     float total[kEach] = {};
     if (size <= kMostSummed) {
       detail::addTerms(sums->terms, begin, begin + size, base, D, total);

@@ -1,0 +1,133 @@
+//===- segments_test.cpp - Gradients of distinct rows, by lanes -----------===//
+
+#if !defined(__CUDACC__)
+#define GENREC_WARP_ROWS 1
+#endif
+
+#include "device_copy.h"
+
+#include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/segment_sums.h"
+#include "genrec_rt/kernels/cuda/segments.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+using Floats = std::vector<float>;
+
+constexpr int kThreads = 64;
+
+/// out[row] = the sum of row `row`, as an emitted kernel with L lanes a row has it.
+template <int64_t D, int64_t L, int64_t V>
+__global__ void sumRows(const SegmentSums *sums, int64_t rows, float *out) {
+  for (int64_t row = kernels::firstRow<L>(); row < rows; row += kernels::rowStep<L>()) {
+    float sum[kernels::kSlots<D, L, V>];
+    kernels::segmentSum<D, L, V>(sums, row, sum);
+    kernels::forElements<D, L, V>(
+        [&](int64_t slot, int64_t element) { out[row * D + element] = sum[slot]; });
+  }
+}
+
+/// The same by a warp.
+template <int64_t D>
+__global__ void sumRowsByWarps(const SegmentSums *sums, int64_t rows, float *out) {
+  __shared__ float sum[kThreads / kWarp][D];
+  for (int64_t row = kernels::firstRow<kWarp>(); row < rows; row += kernels::rowStep<kWarp>()) {
+    const float *of = segmentSum<D>(sums, row, sum[warpOf()]);
+    for (int64_t i = laneOf(); i < D; i += kWarp)
+      out[row * D + i] = of[i];
+  }
+}
+
+/// Adds up one after another, in pieces where there are more than a warp adds up.
+Floats addedUp(std::vector<Floats> items, size_t size) {
+  const auto most = static_cast<size_t>(kMostSummed);
+  while (items.size() > most) {
+    std::vector<Floats> pieces;
+    for (size_t at = 0; at < items.size(); at += most)
+      pieces.push_back(
+          addedUp({items.begin() + static_cast<int64_t>(at),
+                   items.begin() + static_cast<int64_t>(std::min(items.size(), at + most))},
+                  size));
+    items = std::move(pieces);
+  }
+  Floats total = items.empty() ? Floats(size) : items[0];
+  for (size_t item = 1; item < items.size(); ++item)
+    for (size_t i = 0; i < size; ++i)
+      total[i] += items[item][i];
+  return total;
+}
+
+using Kernel = void (*)(const SegmentSums *, int64_t, float *);
+
+/// Rows with 0 to 40 terms, and about as many as are added up at once; D floats, `ld` of them
+/// apart, as which they may or may not be aligned to packs. Blocks have `threads`.
+void expectSums(Kernel kernel, int threads, int64_t D, int64_t ld) {
+  std::vector<int64_t> offsets = {0};
+  for (int64_t size = 0; size <= 40; ++size)
+    offsets.push_back(offsets.back() + size);
+  for (int64_t size : {kMostSummed - 1, kMostSummed, kMostSummed + 1, 9 * kMostSummed + 3})
+    offsets.push_back(offsets.back() + size);
+  const int64_t all = offsets.back(), rows = static_cast<int64_t>(offsets.size()) - 1;
+  std::mt19937 draw(7);
+  Floats gradients(static_cast<size_t>(all * ld));
+  for (float &value : gradients)
+    value = draw() % 8 == 0 ? -0.0f : static_cast<float>(draw() % 20000) / 777 - 13;
+  std::vector<uint32_t> order(static_cast<size_t>(all));
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i] = static_cast<uint32_t>(i);
+  std::shuffle(order.begin(), order.end(), draw);
+
+  Floats expected;
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<Floats> items;
+    for (auto at = static_cast<size_t>(offsets[static_cast<size_t>(row)]);
+         at < static_cast<size_t>(offsets[static_cast<size_t>(row) + 1]); ++at) {
+      const float *from = gradients.data() + order[at] * ld;
+      items.emplace_back(from, from + D);
+    }
+    const Floats sum = addedUp(items, static_cast<size_t>(D));
+    expected.insert(expected.end(), sum.begin(), sum.end());
+  }
+
+  Copy<float> onDevice(gradients), out(Floats(expected.size(), 5));
+  Copy<uint32_t> orderThere(order);
+  Copy<int64_t> offsetsThere(offsets);
+  SegmentReduction reduction("test");
+  const SegmentSums *sums =
+      reduction.run(rows, nullptr, D, {onDevice.data(), ld, nullptr, nullptr, orderThere.data()},
+                    offsetsThere.data(), all, testStream());
+  const LaunchShape shape{dim3(3), dim3(static_cast<unsigned>(threads))};
+  GENREC_CUDA_LAUNCH(testStream(), shape, kernel, sums, rows, out.data());
+  const Floats found = out.fetch();
+  EXPECT_EQ(std::memcmp(found.data(), expected.data(), expected.size() * sizeof(float)), 0)
+      << D << " floats, " << ld << " apart";
+}
+
+TEST(SegmentSums, OfLanesAreInOrder) {
+  expectSums(sumRows<1, 1, 1>, kThreads, 1, 1);
+  expectSums(sumRows<7, 1, 1>, kThreads, 7, 7);
+  expectSums(sumRows<16, 4, 4>, kThreads, 16, 16); // 4 floats of a lane: 8 terms at once
+  expectSums(sumRows<50, 8, 2>, kThreads, 50, 50); // 8 floats: 4 terms
+  expectSums(sumRows<50, 8, 2>, kThreads, 50, 51); // no packs
+  expectSums(sumRows<64, 4, 4>, kThreads, 64, 68); // 16: 2 terms
+  expectSums(sumRows<128, 8, 4>, kThreads, 128, 130);
+  expectSums(sumRows<256, 32, 4>, kThreads, 256, 256);
+  expectSums(sumRows<130, 64, 1>, kThreads, 130, 130); // two warps
+}
+
+TEST(SegmentSums, OfWarpsAreInOrder) {
+  expectSums(sumRowsByWarps<5>, kThreads, 5, 5);
+  expectSums(sumRowsByWarps<50>, kThreads, 50, 50);
+  expectSums(sumRowsByWarps<130>, kThreads, 130, 131);
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
