@@ -100,14 +100,19 @@ private:
   }
 };
 
-/// A warp's histogram over the time buckets, in shared memory.
-struct WarpHistogram {
+/// A warp's histogram over the time buckets, in shared memory. `ByPair`: there is room for sums of
+/// integers as well.
+template <bool ByPair> struct WarpHistogram {
+  static constexpr bool kByPair = ByPair;
   float sum[kMostTimeBuckets];
-  int ofTile[kMostTimeBuckets]; ///< what addByPair adds up, 0 between tiles
+  int ofTile[ByPair ? kMostTimeBuckets : 1]; ///< of addTimeGradientsByPair, 0 between tiles
 
   __device__ void clear() {
-    for (int b = laneOf(); b < kMostTimeBuckets; b += kWarp)
-      sum[b] = 0, ofTile[b] = 0;
+    for (int b = laneOf(); b < kMostTimeBuckets; b += kWarp) {
+      sum[b] = 0;
+      if constexpr (ByPair)
+        ofTile[b] = 0;
+    }
     __syncwarp();
   }
   /// Adds the values of all lanes.
@@ -252,11 +257,11 @@ struct TileQuantum {
 
 /// Adds a fragment of score gradients to the warp's histogram, pair by pair: integers, whose sums
 /// do not depend on the order. A lane adds those of neighbouring columns that share a bucket first.
-template <int N, class C, class Tile>
+template <int N, class C, class Tile, class Histogram>
 __device__ __forceinline__ void
 addTimeGradientsByPair(const Fragment<N> &gradients, const RowTotals &totals,
                        const BlockTerms<C> &terms, const LaneRows<C, false> &rows, const Tile &tile,
-                       int low, int high, float factor, WarpHistogram &histogram) {
+                       int low, int high, float factor, Histogram &histogram) {
   static_assert(16 * N <= 1 << (30 - TileQuantum::kBits));
   float greatest = 0;
 #pragma unroll
@@ -297,11 +302,11 @@ addTimeGradientsByPair(const Fragment<N> &gradients, const RowTotals &totals,
 
 /// Adds a fragment of score gradients to the warp's histogram, bucket after bucket from the
 /// furthest to one before the nearest; returns what these got.
-template <int N, class C, class Tile>
+template <int N, class C, class Tile, class Histogram>
 __device__ __forceinline__ float
 addTimeGradientSteps(const Fragment<N> &gradients, const BlockTerms<C> &terms,
                      const LaneRows<C, false> &rows, const Tile &tile, const TimesAlong &along,
-                     int low, int high, float factor, WarpHistogram &histogram) {
+                     int low, int high, float factor, Histogram &histogram) {
   const int *nearer = tile.nearer + fragmentColumn();
   float reached = 0; // sum over the columns of buckets that were passed
 #pragma unroll 1
@@ -328,20 +333,21 @@ addTimeGradientSteps(const Fragment<N> &gradients, const BlockTerms<C> &terms,
 /// Adds a fragment of score gradients (keys as rows) to the warp's histogram. The lowest bucket is
 /// reached by all columns of all rows, so what the tile passes through one bucket only (mostly, far
 /// from the diagonal) compares no times.
-template <int N, class C, class Tile>
+template <int N, class C, class Tile, class Histogram>
 __device__ __forceinline__ void
 addTimeGradients(const Fragment<N> &gradients, const RowTotals &totals, const BlockTerms<C> &terms,
                  const LaneRows<C, false> &rows, const Tile &tile, const TimesAlong &along,
-                 float factor, WarpHistogram &histogram) {
+                 float factor, Histogram &histogram) {
   const RowBuckets buckets[2] = {along.buckets(0), along.buckets(1)};
   const int high = __reduce_max_sync(
       kAllLanes, buckets[0].high > buckets[1].high ? buckets[0].high : buckets[1].high);
   const int low = __reduce_min_sync(kAllLanes, buckets[0].low < buckets[1].low ? buckets[0].low
                                                                                : buckets[1].low);
-  if (along.byPair()) {
-    addTimeGradientsByPair(gradients, totals, terms, rows, tile, low, high, factor, histogram);
-    return;
-  }
+  if constexpr (Histogram::kByPair)
+    if (along.byPair()) {
+      addTimeGradientsByPair(gradients, totals, terms, rows, tile, low, high, factor, histogram);
+      return;
+    }
   const float reached =
       addTimeGradientSteps(gradients, terms, rows, tile, along, low, high, factor, histogram);
   histogram.add(low, (totals.sum[0] + totals.sum[1] - reached) * factor);

@@ -43,6 +43,8 @@ template <class C, BackwardPart Part> struct HopperBackward {
   static constexpr bool kSentFromOut = KeyTile::kPadded + ValueTile::kPadded > 448;
   static_assert(!kSentFromOut || OutTile::kBytes >= kConsumers * 4 * kSent * 4);
 
+  using Histogram = WarpHistogram<kWidest <= 128>;
+
   struct Empty {
     static constexpr int kBytes = 0;
   };
@@ -56,7 +58,7 @@ template <class C, BackwardPart Part> struct HopperBackward {
     TileTerms<C, false, kRows, kColumns> tile[kStages];
     TimeTable times;
     BiasQuantum quantum; ///< here, as registers are scarce
-    WarpHistogram histograms[C::TimeBias && kKeys ? kConsumers * 4 : 1];
+    Histogram histograms[C::TimeBias && kKeys ? kConsumers * 4 : 1];
     std::conditional_t<C::PositionBias && kKeys,
                        PositionSums<kConsumers * 4, kColumns, kGradientTiles>, Empty>
         positions;
@@ -71,6 +73,7 @@ template <class C, BackwardPart Part> struct HopperBackward {
     }
   };
   static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
+  static_assert(kSharedBytes <= kMostSharedBytes);
 };
 
 /// What the kernel is told: maps of q, k, v and dOut.
@@ -198,7 +201,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   int warp = warpOf() - 4, groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin;
   LaneRows<C, false> rows;
   float factor;
-  WarpHistogram &histogram;
+  typename Shape::Histogram &histogram;
   int buffer = 0; ///< of gradients
   Fragment<Shape::kKeys ? Shape::KeyTile::kPadded : 8> dK;
   Fragment<Shape::kValues ? Shape::ValueTile::kPadded : 8> dV;

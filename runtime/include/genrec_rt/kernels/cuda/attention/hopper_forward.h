@@ -28,6 +28,7 @@ namespace genrec::rt::cuda {
 constexpr int kConsumers = 2;                ///< warpgroups that compute
 constexpr int kHopperKeys = 64 * kConsumers; ///< of a block of backward
 constexpr int kHopperThreads = (1 + kConsumers) * kWarpgroup;
+constexpr int64_t kMostSharedBytes = 227 << 10; ///< of a block
 
 /// Registers per thread once warpgroups have their roles. A block starts with 168 for each of its
 /// threads and can only hand those around: asking for more waits for ever. What biases and their
@@ -77,6 +78,7 @@ template <class C> struct HopperForward {
     Turns unit[kUnits], queries, keys[kStages], values[kValueStages], terms[kStages];
   };
   static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
+  static_assert(kSharedBytes <= kMostSharedBytes);
 
   static __device__ void initBarriers(Shared &shared) {
     constexpr int kConsumerWarps = kConsumers * 4;

@@ -23,7 +23,7 @@ enum class BackwardPart { all, values, keys };
 
 /// Sums of bias gradients that a warp keeps between tiles.
 template <class C> struct WarpSums {
-  WarpHistogram histograms[C::TimeBias ? 4 : 1];
+  WarpHistogram<true> histograms[C::TimeBias ? 4 : 1];
 };
 
 template <class C, BackwardPart Part> struct MmaBackward {
@@ -131,10 +131,10 @@ __device__ __forceinline__ void storeGradients(const Fragment<N> &gradients, Mma
 }
 
 /// Adds the warps' histograms up, in order, into the sums of all blocks.
-template <class C, int Warps>
+template <class C, int Warps, class Histogram>
 __device__ __forceinline__ void
-addHistograms(const WarpHistogram *histograms, const BlockTerms<C> &terms,
-              const BiasQuantum &quantum, Word *sums, int thread, int threads) {
+addHistograms(const Histogram *histograms, const BlockTerms<C> &terms, const BiasQuantum &quantum,
+              Word *sums, int thread, int threads) {
   for (int b = thread; b < terms.bucketCount(terms.args); b += threads) {
     float sum = 0;
     for (int w = 0; w < Warps; ++w)
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(kMmaThreads)
   const LaneRows<C, false> rows(terms, warpBegin);
   const BiasQuantum quantum(space.greatest, pairBits);
   const float factor = gradientFactor(terms);
-  WarpHistogram &histogram = shared->sums.histograms[C::TimeBias ? warpOf() : 0];
+  WarpHistogram<true> &histogram = shared->sums.histograms[C::TimeBias ? warpOf() : 0];
   if constexpr (C::TimeBias) {
     BlockTerms<C>::fillTimes(shared->times, args, thread, kMmaThreads);
     histogram.clear();
