@@ -13,6 +13,8 @@
 
 #include "genrec_rt/kernels/cuda/attention/attention.h"
 
+#include <functional>
+
 namespace genrec::rt::cuda::testing {
 
 using kernels::testing::Random;
@@ -176,12 +178,15 @@ ReferenceInputs inputsOf(int64_t heads, const std::vector<int64_t> &lengths, Ran
 }
 
 /// Both directions against the reference. With bfloat16, results, and in the
-/// tensor core kernels weights and gradients of scores, carry 8 bits.
+/// tensor core kernels weights and gradients of scores, carry 8 bits. `change` may change inputs.
 template <class C, AttentionLevel Level>
-void checkAttention(int64_t heads, const std::vector<int64_t> &lengths, uint64_t seed) {
+void checkAttention(
+    int64_t heads, const std::vector<int64_t> &lengths, uint64_t seed,
+    const std::function<void(ReferenceInputs &)> &change = [](ReferenceInputs &) {}) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Random random(seed);
   ReferenceInputs in = inputsOf<C>(heads, lengths, random);
+  change(in);
   const ReferenceConfig config = referenceOf<C>(heads);
   ReferenceResults expected = Reference(config, in).run(true);
   int64_t longest = *std::max_element(lengths.begin(), lengths.end());

@@ -18,7 +18,7 @@ add_custom_command(OUTPUT ${planted}/stamp ${planted_sources} BYPRODUCTS ${plant
   DEPENDS ${planting} pipeline_test.cpp ${planted_from} VERBATIM COMMENT "Planting defects in CUDA kernels")
 add_custom_target(plant-defects DEPENDS ${planted}/stamp)
 add_genrec_simt_tests(genrec-simt-defects RUNTIME ${planted}
-  attention_hopper_test.cpp attention_list_test.cpp attention_mma_test.cpp attention_plain_test.cpp cache_test.cpp store_test.cpp
+  attention_hopper_test.cpp attention_list_test.cpp attention_mma_test.cpp attention_plain_test.cpp attention_times_test.cpp cache_test.cpp store_test.cpp
   row_rules_test.cpp hot_rows_test.cpp unique_test.cpp prefix_sums_test.cpp scattered_sums_test.cpp segments_test.cpp pools_test.cpp list_domains_test.cpp row_picks_test.cpp rank_test.cpp
   sized_products_test.cpp cross_attention_test.cpp distinct_test.cpp cached_store_test.cpp row_exchange_test.cpp library_products_test.cpp
   columns_test.cpp concat_test.cpp linear_products_test.cpp part_copies_test.cpp row_checks_test.cpp large_sizes_test.cpp device_model.cpp device_steps_test.cpp rank_model.cpp device_ranks_test.cpp ${planted_sources})

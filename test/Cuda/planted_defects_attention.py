@@ -9,11 +9,14 @@ TILE_LIST, CALLS = FOLDER + "tile_list.h", FOLDER + "attention.h"
 MMA_FORWARD, MMA_BACKWARD = FOLDER + "mma_forward.h", FOLDER + "mma_backward.h"
 PLAIN_TILES = FOLDER + "plain_tiles.h"
 PLAIN, BIAS, TERMS = FOLDER + "plain.h", FOLDER + "bias_gradient.h", FOLDER + "tile_terms.h"
+BUCKETS = FOLDER + "time_buckets.h"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
 WIDE_TESTS = "AttentionHopper.StagesAreUsedAgainByWideHeads"
 LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
+TIME_TESTS = "AttentionTimes.AnyTimesMma"
+TABLE_TESTS = "AttentionTimes.TableHasTheDefinitionsBuckets"
 PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
 
 
@@ -33,6 +36,19 @@ ATTENTION = [
     hopper("far tiles have no position bias", TERMS, "rowBias[h] = bias + rowBias[h];", ";"),
     hopper("tiles on the diagonal have one position bias", TERMS, "positionBucket(args, away - kOrigin + kBand - 1)",
            "positionBucket(args, away - kOrigin)"),
+    # Time buckets.
+    Defect("a cell has one bucket", BUCKETS, TABLE_TESTS, "return ticks >= change[cell] ? cell + 1 : cell;", "return cell;"),
+    Defect("a long difference has the bucket of its cell's begin", BUCKETS, TABLE_TESTS,
+           "return ticks >= begins.firstTick[b + 1] ? bucketAt[cell + 1] : b;", "return b;"),
+    Defect("buckets are read before all are there", BUCKETS, TABLE_TESTS, "__syncthreads(); // every", "; // every"),
+    Defect("long differences are looked up in short cells", TERMS, TIME_TESTS, "__all_sync(kAllLanes, fits)", "true"),
+    Defect("times far apart are taken for ascending", TERMS, TIME_TESTS, "ascends = __all_sync(kAllLanes, ascends);", "ascends = true;"),
+    Defect("times are ranked before they are there", TERMS, TIME_TESTS, "__syncwarp(); // all have"),
+    Defect("a row's last bucket loses its gradients", BIAS, TIME_TESTS, "atomicAdd(&histogram.ofTile[bucket], sum);", ";", nth=2),
+    Defect("gradients are added without an atomic", BIAS, TIME_TESTS, "atomicAdd(&histogram.ofTile[bucket], sum);",
+           "histogram.ofTile[bucket] += sum;", nth=2),
+    Defect("the tile's gradients are read before all have added", BIAS, TIME_TESTS, "__syncwarp(); // all have"),
+    Defect("the tile's gradients stay for the next tile", BIAS, TIME_TESTS, "histogram.ofTile[b] = 0;", ";"),
     # Rings of tiles, forward.
     hopper("keys are copied over those that are read", FORWARD, "waitForPhase(&keys.empty, keyRing.parity ^ 1);"),
     hopper("values are copied over those that are read", FORWARD, "waitForPhase(&values.empty, valueRing.parity ^ 1);"),
@@ -42,8 +58,8 @@ ATTENTION = [
            "waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);"),
     hopper("a tile of the list is read before it is there", FORWARD, "waitForPhase(&shared.unit[units.stage].full, units.parity);"),
     hopper("queries are not waited for", FORWARD, "waitForPhase(&shared.queries.full, state.parity);"),
-    hopper("the first keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=1),
-    hopper("later keys are not waited for", FORWARD, "waitForPhase(&shared.keys[keys.stage].full, keys.parity);", nth=2),
+    hopper("the first keys are not waited for", FORWARD, "waitForTile();", nth=1),
+    hopper("later keys are not waited for", FORWARD, "waitForTile();", nth=2),
     hopper("values are not waited for", FORWARD, "waitForPhase(&shared.values[values.stage].full, values.parity);"),
     hopper("biases are not waited for", FORWARD, "waitForPhase(&shared.terms[keys.stage].full, keys.parity);"),
     hopper("keys are let go before their scores are there", FORWARD, SCORES,

@@ -201,6 +201,16 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned select) {
   return result;
 }
 
+namespace simt {
+/// An integer as a float, rounded to zero.
+template <class T> float truncated(T x) {
+  const float nearest = static_cast<float>(x);
+  const auto whole = static_cast<__int128>(nearest);
+  return (x < 0 ? whole < x : whole > x) ? std::nextafter(nearest, 0.0f) : nearest;
+}
+} // namespace simt
+inline float __int2float_rz(int x) { return simt::truncated(x); }
+inline float __ll2float_rz(long long x) { return simt::truncated(x); }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }

@@ -9,7 +9,8 @@
 // sums of its own diagonals.
 //
 // Time: sums of the buckets that the warp's rows pass through (tile_terms.h), added to
-// a histogram of the warp bucket by bucket.
+// a histogram of the warp bucket by bucket; where there are many, pair by pair, by
+// atomics on integers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,13 +100,19 @@ private:
   }
 };
 
-/// A warp's histogram over the time buckets, in shared memory.
-struct WarpHistogram {
+/// A warp's histogram over the time buckets, in shared memory. `ByPair`: there is room for sums of
+/// integers as well.
+template <bool ByPair> struct WarpHistogram {
+  static constexpr bool kByPair = ByPair;
   float sum[kMostTimeBuckets];
+  int ofTile[ByPair ? kMostTimeBuckets : 1]; ///< of addTimeGradientsByPair, 0 between tiles
 
   __device__ void clear() {
-    for (int b = laneOf(); b < kMostTimeBuckets; b += kWarp)
+    for (int b = laneOf(); b < kMostTimeBuckets; b += kWarp) {
       sum[b] = 0;
+      if constexpr (ByPair)
+        ofTile[b] = 0;
+    }
     __syncwarp();
   }
   /// Adds the values of all lanes.
@@ -227,41 +234,122 @@ addPositionGradients(const Fragment<N> &gradients, const RowTotals &totals,
       }
 }
 
-/// Adds a fragment of score gradients (keys as rows) to the warp's histogram, bucket after bucket
-/// of those that the warp's rows pass through. The lowest is reached by all columns of all rows, so
-/// what the tile passes through one bucket only (mostly, far from the diagonal) compares no times.
-template <int N, class C, class Tile>
+/// Of the gradients of a warp's rows of a tile in fixed point: a power of two, at most 2^-18 of the
+/// greatest, for which sums of 2^11 gradients fit into an integer.
+struct TileQuantum {
+  static constexpr int kBits = 19; ///< of the greatest
+  float scale, quantum;
+
+  /// Called by all lanes of a warp; `greatest` is that of a lane.
+  __device__ explicit TileQuantum(float greatest) {
+    constexpr uint32_t kLeast = kBits + 1; // exponents as they are stored
+    const uint32_t bits = __reduce_max_sync(kAllLanes, __float_as_uint(greatest)) >> 23;
+    const uint32_t exponent = bits < kLeast ? kLeast : bits; // the greatest is below 2^(this - 126)
+    scale = __uint_as_float((2 * 127 - 1 + kBits - exponent) << 23);
+    quantum = __uint_as_float((exponent + 1 - kBits) << 23);
+  }
+  /// Behind the sum with 1.5 * 2^23 an integer stands in the low bits.
+  __device__ int of(float value) const {
+    constexpr float kShift = 0x1.8p23f;
+    return static_cast<int>(__float_as_uint(__fmaf_rn(value, scale, kShift)) - 0x4B400000u);
+  }
+};
+
+/// Adds a fragment of score gradients to the warp's histogram, pair by pair: integers, whose sums
+/// do not depend on the order. A lane adds those of neighbouring columns that share a bucket first.
+template <int N, class C, class Tile, class Histogram>
 __device__ __forceinline__ void
-addTimeGradients(const Fragment<N> &gradients, const RowTotals &totals, const BlockTerms<C> &terms,
-                 const LaneRows<C, false> &rows, const Tile &tile, float factor,
-                 WarpHistogram &histogram) {
-  RowBuckets buckets[2];
-  for (int h = 0; h < 2; ++h)
-    buckets[h] = rows.bucketsAlong(terms, tile, h);
-  const int64_t *times = tile.times + fragmentColumn();
-  const int high = __reduce_max_sync(
-      kAllLanes, buckets[0].high > buckets[1].high ? buckets[0].high : buckets[1].high);
-  const int low = __reduce_min_sync(kAllLanes, buckets[0].low < buckets[1].low ? buckets[0].low
-                                                                               : buckets[1].low);
+addTimeGradientsByPair(const Fragment<N> &gradients, const RowTotals &totals,
+                       const BlockTerms<C> &terms, const LaneRows<C, false> &rows, const Tile &tile,
+                       int low, int high, float factor, Histogram &histogram) {
+  static_assert(16 * N <= 1 << (30 - TileQuantum::kBits));
+  float greatest = 0;
+#pragma unroll
+  for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      greatest = fmaxf(greatest, fabsf(gradients.d[n][i]));
+  // No integer says what is not finite; the sums of rows do.
+  if (!__all_sync(kAllLanes, fabsf(totals.sum[0]) + fabsf(totals.sum[1]) < INFINITY)) {
+    histogram.add(low, totals.sum[0] + totals.sum[1]);
+    return;
+  }
+  const TileQuantum quantum(greatest);
+  const PairCells<C, false, Tile> cells(terms, rows, tile);
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    int bucket = terms.times.bucketAt[cells.at(0, 2 * h)], sum = 0;
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+      for (int i = 2 * h; i < 2 * h + 2; ++i) {
+        const int to = terms.times.bucketAt[cells.at(n, i)];
+        if (to != bucket) {
+          atomicAdd(&histogram.ofTile[bucket], sum);
+          bucket = to, sum = 0;
+        }
+        sum += quantum.of(gradients.d[n][i]);
+      }
+    atomicAdd(&histogram.ofTile[bucket], sum);
+  }
+  __syncwarp(); // all have added
+  for (int b = low + laneOf(); b <= high; b += kWarp) {
+    histogram.sum[b] += static_cast<float>(histogram.ofTile[b]) * quantum.quantum * factor;
+    histogram.ofTile[b] = 0;
+  }
+  __syncwarp(); // others add to what this lane has added to
+}
+
+/// Adds a fragment of score gradients to the warp's histogram, bucket after bucket from the
+/// furthest to one before the nearest; returns what these got.
+template <int N, class C, class Tile, class Histogram>
+__device__ __forceinline__ float
+addTimeGradientSteps(const Fragment<N> &gradients, const BlockTerms<C> &terms,
+                     const LaneRows<C, false> &rows, const Tile &tile, const TimesAlong &along,
+                     int low, int high, float factor, Histogram &histogram) {
+  const int *nearer = tile.nearer + fragmentColumn();
   float reached = 0; // sum over the columns of buckets that were passed
 #pragma unroll 1
   for (int b = high; b > low; --b) {
-    int64_t cut[2];
+    int cut[2] = {rows.kReachedByAll, rows.kReachedByAll};
     float sum[2] = {0, 0};
     for (int h = 0; h < 2; ++h)
-      cut[h] =
-          b > buckets[h].low && b <= buckets[h].high ? rows.cutOf(terms, h, b) : rows.kReachedByAll;
+      if (b > along.buckets(h).low && b <= along.buckets(h).high)
+        cut[h] = rows.cutOf(tile, h, terms.times.begins.firstTick[b]);
 #pragma unroll
     for (int n = 0; n < N / 8; ++n)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        if (rows.reaches(times[8 * n + i % 2], cut[i / 2]))
+        if (rows.reaches(nearer[8 * n + i % 2], cut[i / 2]))
           sum[i / 2] += gradients.d[n][i];
     const float now =
-        (b <= buckets[0].high ? sum[0] : 0.0f) + (b <= buckets[1].high ? sum[1] : 0.0f);
+        (b <= along.buckets(0).high ? sum[0] : 0.0f) + (b <= along.buckets(1).high ? sum[1] : 0.0f);
     histogram.add(b, (now - reached) * factor);
     reached = now;
   }
+  return reached;
+}
+
+/// Adds a fragment of score gradients (keys as rows) to the warp's histogram. The lowest bucket is
+/// reached by all columns of all rows, so what the tile passes through one bucket only (mostly, far
+/// from the diagonal) compares no times.
+template <int N, class C, class Tile, class Histogram>
+__device__ __forceinline__ void
+addTimeGradients(const Fragment<N> &gradients, const RowTotals &totals, const BlockTerms<C> &terms,
+                 const LaneRows<C, false> &rows, const Tile &tile, const TimesAlong &along,
+                 float factor, Histogram &histogram) {
+  const RowBuckets buckets[2] = {along.buckets(0), along.buckets(1)};
+  const int high = __reduce_max_sync(
+      kAllLanes, buckets[0].high > buckets[1].high ? buckets[0].high : buckets[1].high);
+  const int low = __reduce_min_sync(kAllLanes, buckets[0].low < buckets[1].low ? buckets[0].low
+                                                                               : buckets[1].low);
+  if constexpr (Histogram::kByPair)
+    if (along.byPair()) {
+      addTimeGradientsByPair(gradients, totals, terms, rows, tile, low, high, factor, histogram);
+      return;
+    }
+  const float reached =
+      addTimeGradientSteps(gradients, terms, rows, tile, along, low, high, factor, histogram);
   histogram.add(low, (totals.sum[0] + totals.sum[1] - reached) * factor);
 }
 

@@ -43,6 +43,8 @@ template <class C, BackwardPart Part> struct HopperBackward {
   static constexpr bool kSentFromOut = KeyTile::kPadded + ValueTile::kPadded > 448;
   static_assert(!kSentFromOut || OutTile::kBytes >= kConsumers * 4 * kSent * 4);
 
+  using Histogram = WarpHistogram<kWidest <= 128>;
+
   struct Empty {
     static constexpr int kBytes = 0;
   };
@@ -54,9 +56,9 @@ template <class C, BackwardPart Part> struct HopperBackward {
     std::conditional_t<kKeys, BulkTile<kRows, kColumns>, Empty> gradients[kGradientTiles];
     alignas(128) int sent[kKeys && !kSentFromOut ? kConsumers * 4 * kSent : 4];
     TileTerms<C, false, kRows, kColumns> tile[kStages];
-    TimeBuckets buckets;
+    TimeTable times;
     BiasQuantum quantum; ///< here, as registers are scarce
-    WarpHistogram histograms[C::TimeBias && kKeys ? kConsumers * 4 : 1];
+    Histogram histograms[C::TimeBias && kKeys ? kConsumers * 4 : 1];
     std::conditional_t<C::PositionBias && kKeys,
                        PositionSums<kConsumers * 4, kColumns, kGradientTiles>, Empty>
         positions;
@@ -71,6 +73,7 @@ template <class C, BackwardPart Part> struct HopperBackward {
     }
   };
   static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
+  static_assert(kSharedBytes <= kMostSharedBytes);
 };
 
 /// What the kernel is told: maps of q, k, v and dOut.
@@ -198,7 +201,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   int warp = warpOf() - 4, groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin;
   LaneRows<C, false> rows;
   float factor;
-  WarpHistogram &histogram;
+  typename Shape::Histogram &histogram;
   int buffer = 0; ///< of gradients
   Fragment<Shape::kKeys ? Shape::KeyTile::kPadded : 8> dK;
   Fragment<Shape::kValues ? Shape::ValueTile::kPadded : 8> dV;
@@ -234,7 +237,8 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
       waitForProducts<0>();
     }
     keepInRegisters(scores);
-    addBiases(scores, terms, rows, shared.tile[stage], warpRow, column);
+    const TimesAlong along = rows.timesAlong(terms, shared.tile[stage]);
+    addBiases(scores, terms, rows, shared.tile[stage], along, warpRow);
     hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
     const Kept<C, kColumns> kept(terms, rows, column);
     LeftOperand<kColumns> weights;
@@ -256,7 +260,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
         keepInRegisters(dots);
       }
       scoreGradients(scores, dots, kept, terms, shared.tile[stage]);
-      addGradients(dots, weights, stage, column);
+      addGradients(dots, weights, along, stage, column);
     }
     if constexpr (!Shape::kKeys) {
       waitForProducts<0>();
@@ -275,8 +279,8 @@ private:
   /// Adds the gradients of a tile of scores to dK, dQ and those of the biases. `weights` may be
   /// multiplied meanwhile.
   __device__ __forceinline__ void addGradients(Fragment<kColumns> &dots,
-                                               const LeftOperand<kColumns> &weights, int stage,
-                                               int column) {
+                                               const LeftOperand<kColumns> &weights,
+                                               const TimesAlong &along, int stage, int column) {
     // The time bias' gradients want registers: weights, which a product that runs reads, are let go
     // first.
     if constexpr (C::TimeBias) {
@@ -297,7 +301,7 @@ private:
         shared.positions.write(buffer, warp, dots);
     }
     if constexpr (C::TimeBias)
-      addTimeGradients(dots, totals, terms, rows, shared.tile[stage], factor, histogram);
+      addTimeGradients(dots, totals, terms, rows, shared.tile[stage], along, factor, histogram);
     LeftOperand<kColumns> left;
     left.set(dots);
     auto &gradients = shared.gradients[buffer];
@@ -402,9 +406,9 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
       shared.quantum = BiasQuantum(space.greatest, pairBits);
   }
   if constexpr (C::TimeBias)
-    shared.buckets.fill(args.ticksPerSecond, thread, kHopperThreads);
+    BlockTerms<C>::fillTimes(shared.times, args, thread, kHopperThreads);
   __syncthreads();
-  const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
+  const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
   auto produce = [&](int warp) {
     if (warp == 0 && laneOf() == 0)
       produceBackward<C, Shape>(shared, maps, unit);

@@ -28,6 +28,7 @@ namespace genrec::rt::cuda {
 constexpr int kConsumers = 2;                ///< warpgroups that compute
 constexpr int kHopperKeys = 64 * kConsumers; ///< of a block of backward
 constexpr int kHopperThreads = (1 + kConsumers) * kWarpgroup;
+constexpr int64_t kMostSharedBytes = 227 << 10; ///< of a block
 
 /// Registers per thread once warpgroups have their roles. A block starts with 168 for each of its
 /// threads and can only hand those around: asking for more waits for ever. What biases and their
@@ -72,11 +73,12 @@ template <class C> struct HopperForward {
     KeyTile k[kStages];
     ValueTile v[kValueStages];
     TileTerms<C, true, kRows, kColumns> tile[kStages];
-    TimeBuckets buckets;
+    TimeTable times;
     Unit units[kUnits]; ///< that the block works on; behind the last one stands one without rows
     Turns unit[kUnits], queries, keys[kStages], values[kValueStages], terms[kStages];
   };
   static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
+  static_assert(kSharedBytes <= kMostSharedBytes);
 
   static __device__ void initBarriers(Shared &shared) {
     constexpr int kConsumerWarps = kConsumers * 4;
@@ -172,7 +174,7 @@ __device__ __forceinline__ void fillForward(Shared &shared, const AttentionArgs<
   using Shape = HopperForward<C>;
   Ring<Shape::kStages> ring;
   forUnits<C>(shared, [&](const typename Shape::Unit &unit) {
-    const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
+    const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
     const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
     for (int column = tiles.first(); tiles.has(column);
          column = tiles.after(column), ring.advance()) {
@@ -235,6 +237,7 @@ template <class C, class Shared> struct ForwardTile {
   Fragment<kOut> out;
   Fragment<kColumns> scores;
   LeftOperand<kColumns> weights[2]; ///< some are multiplied while the others are computed
+  TimesAlong along;                 ///< the tile of keys
   SoftmaxRows softmax;
   float rescale[2] = {1, 1};
   bool hasLast = false; ///< values have been multiplied
@@ -252,7 +255,7 @@ template <class C, class Shared> struct ForwardTile {
   __device__ __forceinline__ void run(const SeenTiles<C, Over::keys, kColumns> &tiles) {
     int column = tiles.first();
     waitForPhase(&shared.queries.full, state.parity);
-    waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+    waitForTile();
     state.turns.await();
     startScores();
     state.turns.pass();
@@ -285,7 +288,7 @@ private:
   /// are computed from, which keeps the assembler from putting the wait before the weights. Softmax
   /// rescales what they are added to, which the assembler takes only while no product runs.
   template <int Now> __device__ __forceinline__ void add(int column) {
-    waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+    waitForTile();
     if constexpr (C::Softmax) {
       waitForProducts<0>();
       finishOut<1 - Now>();
@@ -316,6 +319,15 @@ private:
     release(&shared.values[values.stageBefore()].empty);
   }
 
+  /// Waits for a tile of keys and what it brings. Its buckets are found here, while registers of
+  /// scores are free and products of the other warpgroup run.
+  __device__ __forceinline__ void waitForTile() {
+    waitForPhase(&shared.keys[keys.stage].full, keys.parity);
+    if constexpr (Shape::kBiased)
+      waitForPhase(&shared.terms[keys.stage].full, keys.parity);
+    along = rows.timesAlong(terms, shared.tile[keys.stage]);
+  }
+
   __device__ __forceinline__ void startScores() {
     startProducts();
     startRows(scores, shared.q, groupRow, shared.k[keys.stage]);
@@ -324,9 +336,7 @@ private:
 
   /// The scores of a tile of keys become weights.
   template <int Next> __device__ __forceinline__ void weigh(int column) {
-    if constexpr (Shape::kBiased)
-      waitForPhase(&shared.terms[keys.stage].full, keys.parity);
-    addBiases(scores, terms, rows, shared.tile[keys.stage], warpRow, column);
+    addBiases(scores, terms, rows, shared.tile[keys.stage], along, warpRow);
     if constexpr (Shape::kBiased)
       release(&shared.terms[keys.stage].empty);
     keys.advance();
@@ -391,7 +401,7 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
   if (thread == 0)
     Shape::initBarriers(shared);
   if constexpr (C::TimeBias)
-    shared.buckets.fill(args.ticksPerSecond, thread, kHopperThreads);
+    BlockTerms<C>::fillTimes(shared.times, args, thread, kHopperThreads);
   __syncthreads();
   auto produce = [&](int warp) {
     if (warp == 0 && laneOf() == 0)
@@ -402,7 +412,7 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
   auto consume = [&] {
     ForwardConsumer<C> state;
     forUnits<C>(shared, [&](const typename Shape::Unit &unit) {
-      const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
+      const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
       consumeForward<C>(shared, state, unit, terms);
     });
     state.turns.end();

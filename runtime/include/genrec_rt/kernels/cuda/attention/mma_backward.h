@@ -23,7 +23,7 @@ enum class BackwardPart { all, values, keys };
 
 /// Sums of bias gradients that a warp keeps between tiles.
 template <class C> struct WarpSums {
-  WarpHistogram histograms[C::TimeBias ? 4 : 1];
+  WarpHistogram<true> histograms[C::TimeBias ? 4 : 1];
 };
 
 template <class C, BackwardPart Part> struct MmaBackward {
@@ -40,7 +40,7 @@ template <class C, BackwardPart Part> struct MmaBackward {
     MmaTile<kColumns, C::V> dOut;
     MmaTile<kRows, kColumns> gradients;
     TileTerms<C, false, kRows, kColumns> tile;
-    TimeBuckets buckets;
+    TimeTable times;
     WarpSums<C> sums;
   };
 };
@@ -131,11 +131,11 @@ __device__ __forceinline__ void storeGradients(const Fragment<N> &gradients, Mma
 }
 
 /// Adds the warps' histograms up, in order, into the sums of all blocks.
-template <class C, int Warps>
+template <class C, int Warps, class Histogram>
 __device__ __forceinline__ void
-addHistograms(const WarpHistogram *histograms, const BlockTerms<C> &terms,
-              const BiasQuantum &quantum, Word *sums, int thread, int threads) {
-  for (int b = thread; b < terms.bucketCount(); b += threads) {
+addHistograms(const Histogram *histograms, const BlockTerms<C> &terms, const BiasQuantum &quantum,
+              Word *sums, int thread, int threads) {
+  for (int b = thread; b < terms.bucketCount(terms.args); b += threads) {
     float sum = 0;
     for (int w = 0; w < Warps; ++w)
       sum += histograms[w].sum[b];
@@ -179,13 +179,13 @@ __global__ void __launch_bounds__(kMmaThreads)
   const int thread = static_cast<int>(threadIdx.x), warpRow = warpOf() * 16,
             warpBegin = unit.begin + warpRow;
   const ListMask<C> &mask = unit.mask;
-  const BlockTerms<C> terms(args, mask, unit.first, unit.head, &shared->buckets);
+  const BlockTerms<C> terms(args, mask, unit.first, unit.head, shared->times);
   const LaneRows<C, false> rows(terms, warpBegin);
   const BiasQuantum quantum(space.greatest, pairBits);
   const float factor = gradientFactor(terms);
-  WarpHistogram &histogram = shared->sums.histograms[C::TimeBias ? warpOf() : 0];
+  WarpHistogram<true> &histogram = shared->sums.histograms[C::TimeBias ? warpOf() : 0];
   if constexpr (C::TimeBias) {
-    shared->buckets.fill(args.ticksPerSecond, thread, kMmaThreads);
+    BlockTerms<C>::fillTimes(shared->times, args, thread, kMmaThreads);
     histogram.clear();
   }
   const int64_t first = unit.first + unit.begin;
@@ -217,7 +217,8 @@ __global__ void __launch_bounds__(kMmaThreads)
     dots.clear();
     multiplyRows(scores, shared->k, warpRow, shared->q);
     multiplyRows(dots, shared->v, warpRow, shared->dOut);
-    addBiases(scores, terms, rows, shared->tile, warpRow, column);
+    const TimesAlong along = rows.timesAlong(terms, shared->tile);
+    addBiases(scores, terms, rows, shared->tile, along, warpRow);
     hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
     const Kept<C, kColumns> kept(terms, rows, column);
     Fragment<kColumns> weights;
@@ -231,7 +232,7 @@ __global__ void __launch_bounds__(kMmaThreads)
         addPositionGradients(dots, totals, terms, warpBegin, column, factor, quantum,
                              space.positionSums);
       if constexpr (C::TimeBias)
-        addTimeGradients(dots, totals, terms, rows, shared->tile, factor, histogram);
+        addTimeGradients(dots, totals, terms, rows, shared->tile, along, factor, histogram);
       storeGradients(dots, shared->gradients, warpRow);
       multiplyWeights(dK, dots, shared->q);
       __syncthreads();

@@ -76,7 +76,7 @@ template <class C> struct MmaForward {
     MmaTile<kColumns, C::Qk> k;
     MmaTile<kColumns, C::V> v;
     TileTerms<C, true, kRows, kColumns> tile;
-    TimeBuckets buckets;
+    TimeTable times;
   };
 };
 
@@ -92,10 +92,10 @@ __global__ void __launch_bounds__(kMmaThreads)
   const int thread = static_cast<int>(threadIdx.x), warpRow = warpOf() * 16,
             warpBegin = unit.begin + warpRow;
   const ListMask<C> &mask = unit.mask;
-  const BlockTerms<C> terms(args, mask, unit.first, unit.head, &shared->buckets);
+  const BlockTerms<C> terms(args, mask, unit.first, unit.head, shared->times);
   const LaneRows<C, true> rows(terms, warpBegin);
   if constexpr (C::TimeBias)
-    shared->buckets.fill(args.ticksPerSecond, thread, kMmaThreads);
+    BlockTerms<C>::fillTimes(shared->times, args, thread, kMmaThreads);
 
   const Bf16 *keys = args.k + unit.first * args.ldK + unit.head * C::Qk;
   const Bf16 *values = args.v + unit.first * args.ldV + unit.head * C::V;
@@ -127,7 +127,8 @@ __global__ void __launch_bounds__(kMmaThreads)
       shared->k.copyFrom(keys + next * args.ldK, args.ldK, mask.length - next, thread, kMmaThreads);
     commitCopies();
 
-    addBiases(scores, terms, rows, shared->tile, warpRow, column);
+    const TimesAlong along = rows.timesAlong(terms, shared->tile);
+    addBiases(scores, terms, rows, shared->tile, along, warpRow);
     hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
     float rescale[2];
     forwardWeights<C>(scores, softmax, rescale);

@@ -69,8 +69,9 @@ template <class C> struct PairTerms {
   }
   __device__ int position(int query, int key) const { return positionBucket(args, key - query); }
   __device__ int time(int query, int key) const {
-    return times.bucket(queryTime(args, first, mask.length, query), args.timestamps[first + key],
-                        static_cast<int>(args.timeBuckets), secondsPerTick);
+    const int64_t ticks =
+        ticksBefore(queryTime(args, first, mask.length, query), args.timestamps[first + key]);
+    return times.bucket(ticks, static_cast<int>(args.timeBuckets), secondsPerTick);
   }
   __device__ float score(float dot, int query, int key) const {
     float s = dot * args.scale;

@@ -8,7 +8,8 @@
 // Time bias without a logarithm per pair: along the columns of a tile a row passes
 // through few buckets, mostly one, and where it passes from one to the next is a
 // comparison of times. So a tile costs a step per bucket that its widest row passes
-// through: none far from the diagonal, some tens on it.
+// through: none or one far from the diagonal. On it there are some tens: where there
+// are more than a few, every pair's bucket is looked up instead (time_buckets.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,26 +32,29 @@ template <class C> struct BlockTerms {
   ListMask<C> mask;
   int64_t first; ///< the list's first row
   int head;
-  const TimeBuckets *buckets; ///< in shared memory
-  float secondsPerTick;
+  const TimeTable &times; ///< in shared memory, its biases times kScoreFactor
 
   __device__ BlockTerms(const AttentionArgs<E> &args, const ListMask<C> &mask, int64_t first,
-                        int head, const TimeBuckets *buckets)
-      : args(args), mask(mask), first(first), head(head), buckets(buckets),
-        secondsPerTick(1.0f / static_cast<float>(args.ticksPerSecond)) {}
+                        int head, const TimeTable &times)
+      : args(args), mask(mask), first(first), head(head), times(times) {}
 
-  __device__ int bucketCount() const {
+  /// Called by all threads of a block, followed by a barrier.
+  static __device__ void fillTimes(TimeTable &times, const AttentionArgs<E> &args, int thread,
+                                   int threads) {
+    times.fill(args.ticksPerSecond, args.timeBias, bucketCount(args), kScoreFactor<C>, thread,
+               threads);
+  }
+  static __device__ int bucketCount(const AttentionArgs<E> &args) {
     return args.timeBuckets < kMostTimeBuckets ? static_cast<int>(args.timeBuckets)
                                                : kMostTimeBuckets;
-  }
-  __device__ int bucketOf(int64_t queryTime, int64_t keyTime) const {
-    return buckets->bucket(queryTime, keyTime, bucketCount(), secondsPerTick);
   }
   __device__ int64_t queryTimeOf(int query) const {
     return queryTime(args, first, mask.length, query);
   }
   __device__ int64_t keyTimeOf(int key) const { return args.timestamps[first + key]; }
 };
+
+__device__ inline uint32_t lowWord(int64_t x) { return static_cast<uint32_t>(x); }
 
 /// What the columns of a tile bring: [Rows, Columns] is the tile of the block.
 template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms {
@@ -68,7 +72,13 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
     return positionBucket(args, away - kOrigin) == positionBucket(args, away - kOrigin + kBand - 1);
   }
   alignas(16) int64_t times[C::TimeBias ? Columns : 2];
+  static constexpr int kColumns = Columns;
+  /// How many ticks nearer to the rows a column is than the furthest one. In long tiles, where that
+  /// does not fit, its rank among the columns, the furthest first.
+  alignas(16) int nearer[C::TimeBias ? Columns : 4];
+  int64_t ranked[C::TimeBias ? Columns : 1]; ///< long tiles: times by rank
   int64_t leastTime, mostTime;
+  bool isShort; ///< these are less than 2^31 - 1 ticks apart
   alignas(16) float band[C::PositionBias ? kBand : 4];
   bool isFlat; ///< all of the band are band[0]: far from the diagonal, where distances share a
                ///< bucket
@@ -107,9 +117,19 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
         least = otherLeast < least ? otherLeast : least;
         most = otherMost > most ? otherMost : most;
       }
+      const bool fits = ticksBefore(most, least) < INT32_MAX;
       if (lane == 0) {
         leastTime = least;
         mostTime = most;
+        isShort = fits;
+      }
+      if (fits) {
+#pragma unroll 2
+        for (int c = lane; c < Columns; c += kWarp)
+          nearer[c] = static_cast<int>(RowsAreQueries ? lowWord(times[c]) - lowWord(least)
+                                                      : lowWord(most) - lowWord(times[c]));
+      } else {
+        rankTimes();
       }
     }
     if constexpr (!RowsAreQueries)
@@ -125,11 +145,55 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
         rowProduct[c] = inside ? space.rowProduct[terms.head * args.rows + row] : 0.0f;
       }
   }
+
+private:
+  /// Called by all lanes of one warp, of which each has written some times.
+  __device__ void rankTimes() {
+    __syncwarp(); // all have
+    bool ascends = true;
+#pragma unroll 1
+    for (int c = laneOf(); c < Columns - 1; c += kWarp)
+      ascends = ascends && times[c] <= times[c + 1];
+    ascends = __all_sync(kAllLanes, ascends);
+#pragma unroll 1
+    for (int c = laneOf(); c < Columns; c += kWarp) {
+      const int64_t time = times[c];
+      int rank = RowsAreQueries ? c : Columns - 1 - c;
+      if (!ascends) {
+        rank = 0;
+#pragma unroll 1
+        for (int o = 0; o < Columns; ++o)
+          rank +=
+              (RowsAreQueries ? times[o] < time : times[o] > time) || (times[o] == time && o < c);
+      }
+      nearer[c] = rank;
+      ranked[rank] = time;
+    }
+  }
 };
 
 /// The buckets that a row passes through along a tile.
 struct RowBuckets {
   int low, high;
+};
+
+/// The buckets of a lane's two rows along a tile, and how the warp finds those of pairs. In few
+/// registers, as they are kept while products run.
+struct TimesAlong {
+  /// More steps than this take longer than a look-up per pair.
+  static constexpr int kMostSteps = 3, kByPair = -1;
+  static_assert(kMostTimeBuckets <= 256);
+  uint32_t packed = 0; ///< low and high of both rows, 8 bits each
+  int steps = 0; ///< from the furthest bucket to the nearest, of the row with the most; or kByPair
+
+  __device__ void set(int h, const RowBuckets &row) {
+    packed |= static_cast<uint32_t>(row.low | row.high << 8) << 16 * h;
+  }
+  __device__ RowBuckets buckets(int h) const {
+    const uint32_t row = packed >> 16 * h;
+    return {static_cast<int>(row & 0xFF), static_cast<int>(row >> 8 & 0xFF)};
+  }
+  __device__ bool byPair() const { return steps == kByPair; }
 };
 
 /// The two rows of this lane, and what concerns them.
@@ -148,25 +212,58 @@ template <class C, bool RowsAreQueries> struct LaneRows {
     }
   }
 
+  /// Ticks between a row and the furthest column of a tile, and the nearest.
+  template <class Tile> __device__ int64_t furthest(const Tile &tile, int h) const {
+    return RowsAreQueries ? ticksBefore(time[h], tile.leastTime)
+                          : ticksBefore(tile.mostTime, time[h]);
+  }
+  template <class Tile> __device__ int64_t nearest(const Tile &tile, int h) const {
+    return RowsAreQueries ? ticksBefore(time[h], tile.mostTime)
+                          : ticksBefore(tile.leastTime, time[h]);
+  }
+  /// Called by all lanes of a warp.
   template <class Tile>
-  __device__ RowBuckets bucketsAlong(const BlockTerms<C> &terms, const Tile &tile, int h) const {
-    if constexpr (RowsAreQueries)
-      return {terms.bucketOf(time[h], tile.mostTime), terms.bucketOf(time[h], tile.leastTime)};
-    else
-      return {terms.bucketOf(tile.leastTime, time[h]), terms.bucketOf(tile.mostTime, time[h])};
+  __device__ __forceinline__ TimesAlong timesAlong(const BlockTerms<C> &terms,
+                                                   const Tile &tile) const {
+    TimesAlong along;
+    if constexpr (C::TimeBias) {
+      int steps = 0;
+      for (int h = 0; h < 2; ++h) {
+        const RowBuckets row{terms.times.bucket(nearest(tile, h)),
+                             terms.times.bucket(furthest(tile, h))};
+        along.set(h, row);
+        steps = row.high - row.low > steps ? row.high - row.low : steps;
+      }
+      along.steps = __reduce_max_sync(kAllLanes, steps);
+      const bool fits =
+          tile.isShort && furthest(tile, 0) < INT32_MAX && furthest(tile, 1) < INT32_MAX;
+      if (__all_sync(kAllLanes, fits) && along.steps > TimesAlong::kMostSteps)
+        along.steps = TimesAlong::kByPair;
+    }
+    return along;
   }
-  /// Whether a column is in bucket `bucket` or a later one, given cutOf(bucket).
-  static __device__ bool reaches(int64_t columnTime, int64_t cut) {
-    return RowsAreQueries ? columnTime <= cut : columnTime >= cut;
-  }
-  static constexpr int64_t kReachedByAll = RowsAreQueries ? INT64_MAX : INT64_MIN;
-  /// The column time from which on a bucket (at least 1) is reached. Buckets are
-  /// looked at between two that occur, so the time exists.
-  __device__ int64_t cutOf(const BlockTerms<C> &terms, int h, int bucket) const {
-    const int64_t first = terms.buckets->firstTick[bucket];
-    const uint64_t at = static_cast<uint64_t>(time[h]);
-    return static_cast<int64_t>(RowsAreQueries ? at - static_cast<uint64_t>(first)
-                                               : at + static_cast<uint64_t>(first));
+
+  /// Whether a column is in a bucket or a later one, given that bucket's cut.
+  static __device__ bool reaches(int nearer, int cut) { return nearer <= cut; }
+  static constexpr int kReachedByAll = INT32_MAX;
+  /// The cut of a bucket that begins at `firstTick`: that of the last column that reaches it.
+  /// Buckets are looked at between two that occur, so there is one.
+  template <class Tile> __device__ int cutOf(const Tile &tile, int h, int64_t firstTick) const {
+    if (tile.isShort) {
+      const uint32_t furthest = RowsAreQueries ? lowWord(time[h]) - lowWord(tile.leastTime)
+                                               : lowWord(tile.mostTime) - lowWord(time[h]);
+      return static_cast<int>(furthest - lowWord(firstTick));
+    }
+    const uint64_t at = static_cast<uint64_t>(time[h]), first = static_cast<uint64_t>(firstTick);
+    const auto place = static_cast<int64_t>(RowsAreQueries ? at - first : at + first);
+    int reached = 0; // of the columns in the order of their ranks
+    for (int part = Tile::kColumns; part > 0; part /= 2) {
+      const int more = reached + part;
+      if (more <= Tile::kColumns &&
+          (RowsAreQueries ? tile.ranked[more - 1] <= place : tile.ranked[more - 1] >= place))
+        reached = more;
+    }
+    return reached - 1;
   }
 };
 
@@ -181,10 +278,50 @@ template <int N, class Body> __device__ __forceinline__ void forFragment(Body bo
       body(n, i, i / 2, 8 * n + column + i % 2);
 }
 
-/// Steps that a warp takes from the furthest bucket of a tile to the nearest.
-__device__ inline int bucketSteps(const RowBuckets (&buckets)[2]) {
-  const int span = buckets[0].high - buckets[0].low, other = buckets[1].high - buckets[1].low;
-  return __reduce_max_sync(kAllLanes, span > other ? span : other);
+/// The cells of a tile's pairs (TimeTable::cellOfBucket).
+template <class C, bool RowsAreQueries, class Tile> struct PairCells {
+  const TimeTable &times;
+  const int *nearer;
+  int furthest[2];
+
+  __device__ PairCells(const BlockTerms<C> &terms, const LaneRows<C, RowsAreQueries> &rows,
+                       const Tile &tile)
+      : times(terms.times), nearer(tile.nearer + fragmentColumn()),
+        furthest{static_cast<int>(rows.furthest(tile, 0)),
+                 static_cast<int>(rows.furthest(tile, 1))} {}
+  /// Of element d[n][i] of a fragment.
+  __device__ __forceinline__ int at(int n, int i) const {
+    const int ticks = furthest[i / 2] - nearer[8 * n + i % 2];
+    return times.cellOfBucket(ticks > 1 ? ticks : 1);
+  }
+};
+
+/// Adds the steps between the furthest bucket, whose bias all elements have, and theirs: those that
+/// do not reach a bucket take the step to the one before.
+template <int N, class C, bool RowsAreQueries, class Tile>
+__device__ __forceinline__ void addTimeSteps(Fragment<N> &scores, const BlockTerms<C> &terms,
+                                             const LaneRows<C, RowsAreQueries> &rows,
+                                             const Tile &tile, const TimesAlong &along) {
+  const int *nearer = tile.nearer + fragmentColumn();
+#pragma unroll 1
+  for (int step = 0; step < along.steps; ++step) {
+    int cut[2] = {rows.kReachedByAll, rows.kReachedByAll};
+    float change[2] = {0, 0};
+    for (int h = 0; h < 2; ++h) {
+      const RowBuckets row = along.buckets(h);
+      const int b = row.high - step;
+      if (b > row.low) {
+        cut[h] = rows.cutOf(tile, h, terms.times.begins.firstTick[b]);
+        change[h] = terms.times.bias[b - 1] - terms.times.bias[b];
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (!rows.reaches(nearer[8 * n + i % 2], cut[i / 2]))
+          scores.d[n][i] += change[i / 2];
+  }
 }
 
 /// scores = (scores * scale + biases) * kScoreFactor. `rowInTile` is the warp's first row in the
@@ -192,16 +329,13 @@ __device__ inline int bucketSteps(const RowBuckets (&buckets)[2]) {
 template <int N, class C, bool RowsAreQueries, class Tile>
 __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<C> &terms,
                                           const LaneRows<C, RowsAreQueries> &rows, const Tile &tile,
-                                          int rowInTile, int columnBegin) {
+                                          const TimesAlong &along, int rowInTile) {
   const AttentionArgs<typename C::Element> &args = terms.args;
   const float scale = kScoreFactor<C> * args.scale;
   float rowBias[2] = {0, 0};
-  RowBuckets buckets[2];
   if constexpr (C::TimeBias)
-    for (int h = 0; h < 2; ++h) {
-      buckets[h] = rows.bucketsAlong(terms, tile, h);
-      rowBias[h] = kScoreFactor<C> * __ldg(args.timeBias + buckets[h].high);
-    }
+    for (int h = 0; h < 2; ++h)
+      rowBias[h] = along.byPair() ? 0.0f : terms.times.bias[along.buckets(h).high];
   bool hasBand = C::PositionBias;
   if constexpr (Tile::kMayBeFlat)
     if (tile.isFlat) {
@@ -234,28 +368,15 @@ __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<
       }
   }
   if constexpr (C::TimeBias) {
-    // All columns have the furthest bucket's bias; those that do not reach a bucket take the step
-    // to the one before.
-    const int steps = bucketSteps(buckets);
-    const int64_t *times = tile.times + fragmentColumn();
-#pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      int64_t cut[2];
-      float change[2];
-      for (int h = 0; h < 2; ++h) {
-        const int b = buckets[h].high - step;
-        const bool active = b > buckets[h].low;
-        cut[h] = active ? rows.cutOf(terms, h, b) : rows.kReachedByAll;
-        change[h] =
-            active ? kScoreFactor<C> * (__ldg(args.timeBias + b - 1) - __ldg(args.timeBias + b))
-                   : 0.0f;
-      }
+    if (along.byPair()) {
+      const PairCells<C, RowsAreQueries, Tile> cells(terms, rows, tile);
 #pragma unroll
       for (int n = 0; n < N / 8; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-          if (!rows.reaches(times[8 * n + i % 2], cut[i / 2]))
-            scores.d[n][i] += change[i / 2];
+          scores.d[n][i] += terms.times.biasAt[cells.at(n, i)];
+    } else if (along.steps > 0) {
+      addTimeSteps(scores, terms, rows, tile, along);
     }
   }
 }

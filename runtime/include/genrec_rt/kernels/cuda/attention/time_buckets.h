@@ -168,27 +168,33 @@ static __constant__ int64_t kFirstSecond[kMostTimeBuckets] = {
     9011200702924931585,
 };
 
+/// Longer differences of times count as this one. Buckets that begin behind it are never reached,
+/// as on the host.
+constexpr int64_t kLongestTicks = INT64_MAX - 1;
+
+/// How long before `now` something was, at least a tick.
+__device__ inline int64_t ticksBefore(int64_t now, int64_t then) {
+  if (now <= then)
+    return 1;
+  const uint64_t delta = static_cast<uint64_t>(now) - static_cast<uint64_t>(then);
+  return delta > static_cast<uint64_t>(kLongestTicks) ? kLongestTicks : static_cast<int64_t>(delta);
+}
+
 /// Where buckets begin, in ticks: in the shared memory of a block.
 struct TimeBuckets {
-  int64_t firstTick[kMostTimeBuckets];
+  int64_t firstTick[kMostTimeBuckets + 1]; ///< behind the last one stands one that nothing reaches
 
   /// Called by all threads of a block, followed by a barrier.
   __device__ void fill(int64_t ticksPerSecond, int thread, int threads) {
-    for (int b = thread; b < kMostTimeBuckets; b += threads) {
-      int64_t seconds = kFirstSecond[b];
-      bool fits = seconds <= INT64_MAX / ticksPerSecond;
+    for (int b = thread; b <= kMostTimeBuckets; b += threads) {
+      const int64_t seconds = b < kMostTimeBuckets ? kFirstSecond[b] : INT64_MAX;
+      const bool fits = b < kMostTimeBuckets && seconds <= INT64_MAX / ticksPerSecond;
       firstTick[b] = b == 0 ? 0 : fits ? seconds * ticksPerSecond : INT64_MAX;
     }
   }
 
   /// `count` is the number of buckets in use, `secondsPerTick` may be rounded.
-  __device__ int bucket(int64_t now, int64_t then, int count, float secondsPerTick) const {
-    if (now <= then)
-      return 0;
-    // A difference that does not fit counts as the longest one.
-    uint64_t delta = static_cast<uint64_t>(now) - static_cast<uint64_t>(then);
-    int64_t ticks =
-        delta > static_cast<uint64_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(delta);
+  __device__ int bucket(int64_t ticks, int count, float secondsPerTick) const {
     const int last = (count < kMostTimeBuckets ? count : kMostTimeBuckets) - 1;
     float seconds = static_cast<float>(ticks) * secondsPerTick;
     int guess = seconds > 1.0f ? static_cast<int>(__logf(seconds) * (1.0f / 0.301f)) : 0;
@@ -198,6 +204,64 @@ struct TimeBuckets {
     while (guess > 0 && firstTick[guess] > ticks)
       --guess;
     return guess;
+  }
+};
+
+/// Buckets without a logarithm, as on the host: a difference is in one of four cells per power of
+/// two, which its exponent and two bits of its mantissa select. A cell is so narrow that the bucket
+/// changes in one place of it at most, to that of the next cell's begin.
+struct TimeTable {
+  static constexpr int kCells = 4 * 63;      ///< of all differences
+  static constexpr int kShortCells = 4 * 31; ///< of those below 2^31 ticks
+  TimeBuckets begins;
+  int bucketAt[kCells + 1];      ///< where a cell begins
+  int change[kShortCells];       ///< from which difference on the next cell's bucket holds
+  float biasAt[kShortCells + 1]; ///< of a cell's begin; biases are those of a call times a factor
+  float bias[kMostTimeBuckets];
+
+  /// Called by all threads of a block, followed by a barrier.
+  __device__ void fill(int64_t ticksPerSecond, const float *timeBias, int count, float factor,
+                       int thread, int threads) {
+    begins.fill(ticksPerSecond, thread, threads);
+    for (int b = thread; b < count; b += threads)
+      bias[b] = factor * timeBias[b];
+    __syncthreads(); // every bucket's begin and bias is there
+    const float secondsPerTick = 1.0f / static_cast<float>(ticksPerSecond);
+    for (int c = thread; c <= kCells; c += threads) {
+      const int b = begins.bucket(beginOf(c), count, secondsPerTick);
+      bucketAt[c] = b;
+      if (c <= kShortCells)
+        biasAt[c] = bias[b];
+      if (c < kShortCells) {
+        const int64_t next = begins.firstTick[b + 1];
+        change[c] = next < INT32_MAX ? static_cast<int>(next) : INT32_MAX;
+      }
+    }
+  }
+
+  /// Bucket of a difference in [1, kLongestTicks].
+  __device__ int bucket(int64_t ticks) const {
+    const int cell = cellOf(__ll2float_rz(ticks)), b = bucketAt[cell];
+    return ticks >= begins.firstTick[b + 1] ? bucketAt[cell + 1] : b;
+  }
+  /// The cell whose begin has the bucket of a difference in [1, INT32_MAX).
+  __device__ int cellOfBucket(int ticks) const {
+    const int cell = cellOf(__int2float_rz(ticks));
+    return ticks >= change[cell] ? cell + 1 : cell;
+  }
+
+private:
+  /// Of a difference rounded to zero, which leaves it in its cell.
+  static __device__ int cellOf(float ticks) {
+    return static_cast<int>(__float_as_uint(ticks) >> 21) - 4 * 127;
+  }
+  /// The first difference of a cell; of those without one, that of a cell before or behind.
+  static __device__ int64_t beginOf(int cell) {
+    const int exponent = cell / 4;
+    const int64_t quarters = 4 + cell % 4;
+    return exponent < 2    ? quarters >> (2 - exponent)
+           : cell < kCells ? quarters << (exponent - 2)
+                           : kLongestTicks;
   }
 };
 
