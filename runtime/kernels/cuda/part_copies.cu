@@ -124,7 +124,7 @@ template <class To> void launchCopy(const PartCopy<To> &c, cudaStream_t stream) 
 }
 
 __global__ void __launch_bounds__(kUnitThreads)
-    clearRows(const genrec_domain *rows, int64_t capacity, uint4 *values, int64_t perRow) {
+    clearFactors(const genrec_domain *rows, int64_t capacity, uint4 *values, int64_t perRow) {
   const int64_t first = rows->count * perRow, end = capacity * perRow;
   for (int64_t i = first + threadInGrid(); i < end; i += threadsInGrid())
     values[i] = uint4{0, 0, 0, 0};
@@ -142,8 +142,8 @@ void clearRowsBehind(const genrec_domain *rows, int64_t capacity, Bf16 *values, 
   if (capacity <= 0)
     return;
   // Mostly an eighth is padding.
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads((capacity / 8 + 1) * perRow, kUnitThreads), clearRows,
-                     rows, capacity, reinterpret_cast<uint4 *>(values), perRow);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads((capacity / 8 + 1) * perRow, kUnitThreads),
+                     clearFactors, rows, capacity, reinterpret_cast<uint4 *>(values), perRow);
 }
 
 } // namespace genrec::rt::cuda

@@ -10,7 +10,7 @@ namespace {
 
 template <int kEach>
 __global__ void __launch_bounds__(kPieceThreads)
-    sumGradients(SegmentTerms terms, int64_t dim, Pieces pieces) {
+    sumSegmentPieces(SegmentTerms terms, int64_t dim, Pieces pieces) {
   sumLevel<kEach>(1, 0, dim, pieces, [&](const Piece &piece, int64_t base, float (&total)[kEach]) {
     detail::addTerms(terms, piece.begin, piece.end, base, dim, total);
   });
@@ -34,8 +34,8 @@ const SegmentSums *SegmentReduction::run(int64_t count, const uint32_t *used, in
               counts.ensure(Pieces::kMostLevels + 1, stream)};
     sumPieces(count, used, dim, offsets, occurrences, pieces, stream, [&](int64_t mostPieces) {
       GENREC_CUDA_LAUNCH(stream, shapeOfPieces(mostPieces, kPieceWarps),
-                         dim <= kWarp ? sumGradients<1> : sumGradients<kPieceColumns>, terms, dim,
-                         pieces);
+                         dim <= kWarp ? sumSegmentPieces<1> : sumSegmentPieces<kPieceColumns>,
+                         terms, dim, pieces);
     });
   }
   const SegmentSums result{terms, offsets, pieces.firstOf, pieces.sums, dim, levels};
