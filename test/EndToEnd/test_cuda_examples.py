@@ -44,7 +44,7 @@ def compile_to(file: Path, binary: Path, target: str, *more: str) -> subprocess.
 def check_kernels(file: Path, packed: device_models.Packed, binary: Path) -> None:
     """All that are printed are in the binary, and take no more than they may."""
     printed = binary.with_suffix(".cu")
-    call(tool("genrec-compile"), file, *packed.compile, "--emit=cuda-kernels", "-o", printed)
+    call(tool("genrec-compile"), file, "--target=cuda", *packed.compile, "--emit=cuda-kernels", "-o", printed)
     allowance = Path(__file__).parent / "Inputs" / "row_kernels.allowance"
     checked = call(sys.executable, ROOT / "scripts" / "cuda_resources.py", binary, allowance)
     assert f"{printed.read_text().count('__global__')} kernels, 0 over" in checked
