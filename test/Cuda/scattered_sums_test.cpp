@@ -1,5 +1,6 @@
 //===- scattered_sums_test.cpp - Sums into rows that an index picks -------===//
 
+#include "added_by_pieces.h"
 #include "device_copy.h"
 
 #include "genrec_rt/kernels/cuda/scattered_sums.h"
@@ -63,18 +64,8 @@ Case makeCase(const SumShape &shape, int64_t leaving, int64_t rows, uint32_t see
   return made;
 }
 
-/// Adds `items` one after another; more than kMostSummed in pieces, and pieces likewise.
-Floats addedUp(std::vector<Floats> items, int64_t width) {
-  const auto most = static_cast<size_t>(cuda::kMostSummed);
-  while (items.size() > most) {
-    std::vector<Floats> pieces;
-    for (size_t at = 0; at < items.size(); at += most)
-      pieces.push_back(
-          addedUp({items.begin() + static_cast<int64_t>(at),
-                   items.begin() + static_cast<int64_t>(std::min(items.size(), at + most))},
-                  width));
-    items = std::move(pieces);
-  }
+/// Adds up from zero on.
+Floats addedUp(const std::vector<Floats> &items, int64_t width) {
   Floats total(static_cast<size_t>(width));
   for (const Floats &item : items)
     for (size_t i = 0; i < total.size(); ++i)
@@ -94,7 +85,8 @@ Floats expectedOf(const Case &c) {
         for (float &value : item)
           value *= c.coefficients[static_cast<size_t>(term)];
       }
-    const Floats sum = addedUp(items, c.shape.width);
+    const Floats sum = cuda::test::addedByPieces(
+        items, [&](const std::vector<Floats> &some) { return addedUp(some, c.shape.width); });
     std::copy(sum.begin(), sum.end(), result.begin() + row * c.shape.stride);
   }
   return result;

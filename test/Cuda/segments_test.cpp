@@ -4,6 +4,7 @@
 #define GENREC_WARP_ROWS 1
 #endif
 
+#include "added_by_pieces.h"
 #include "device_copy.h"
 
 #include "genrec_rt/kernels/cuda/launch.h"
@@ -46,18 +47,8 @@ __global__ void sumRowsByWarps(const SegmentSums *sums, int64_t rows, float *out
   }
 }
 
-/// Adds up one after another, in pieces where there are more than a warp adds up.
-Floats addedUp(std::vector<Floats> items, size_t size) {
-  const auto most = static_cast<size_t>(kMostSummed);
-  while (items.size() > most) {
-    std::vector<Floats> pieces;
-    for (size_t at = 0; at < items.size(); at += most)
-      pieces.push_back(
-          addedUp({items.begin() + static_cast<int64_t>(at),
-                   items.begin() + static_cast<int64_t>(std::min(items.size(), at + most))},
-                  size));
-    items = std::move(pieces);
-  }
+/// Adds up from the first item on.
+Floats addedUp(const std::vector<Floats> &items, size_t size) {
   Floats total = items.empty() ? Floats(size) : items[0];
   for (size_t item = 1; item < items.size(); ++item)
     for (size_t i = 0; i < size; ++i)
@@ -93,7 +84,9 @@ void expectSums(Kernel kernel, int threads, int64_t D, int64_t ld) {
       const float *from = gradients.data() + order[at] * ld;
       items.emplace_back(from, from + D);
     }
-    const Floats sum = addedUp(items, static_cast<size_t>(D));
+    const Floats sum = addedByPieces(items, [&](const std::vector<Floats> &some) {
+      return addedUp(some, static_cast<size_t>(D));
+    });
     expected.insert(expected.end(), sum.begin(), sum.end());
   }
 
