@@ -38,7 +38,7 @@ bool isWrapper(const std::string &place) {
 /// What addr2line says of addresses of one file, line by line.
 std::vector<std::string> linesOf(const std::string &file, const std::vector<size_t> &offsets,
                                  const char *flags) {
-  std::string command = std::string("addr2line ") + flags + " -e '" + file + "'";
+  std::string command = std::string(GENREC_ADDR2LINE " ") + flags + " -e '" + file + "'";
   char text[4096];
   for (size_t offset : offsets) {
     std::snprintf(text, sizeof(text), " 0x%zx", offset);
