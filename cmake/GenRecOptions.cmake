@@ -30,6 +30,9 @@ if(NOT GENREC_PYTHON)
   endif()
 endif()
 
+# A precompiled header is good for what includes it whenever it was made: ccache may bring back an older one.
+set(GENREC_PCH_OPTIONS "SHELL:-Xclang -fno-pch-timestamp")
+
 find_program(GENREC_NVCC nvcc HINTS /usr/local/cuda/bin)
 if(GENREC_CUDA STREQUAL "OFF")
   set(GENREC_NVCC "" CACHE FILEPATH "" FORCE)

@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("GENREC_BUILD_DIR", SOURCE / "build")) / "bin" / "genrec-simt-defects"
 SEEDS = range(1, 9)
 RIGHT_SEEDS = SEEDS[:2]  # of every test without a defect; most defects are caught with one of these
+OTHER_SEEDS = RIGHT_SEEDS[1:]  # with the first one genrec-simt-tests runs all tests
 
 sys.path.insert(0, str(SOURCE / "test/Cuda"))
 planted = importlib.import_module("planted_defects")
@@ -51,7 +52,7 @@ OF_UNIT_TESTS = {number: defect for number, defect in enumerate(planted.DEFECTS,
 
 @pytest.mark.parametrize("tests", sorted({defect.tests for defect in OF_UNIT_TESTS.values()}))
 def test_right_kernels_are_not_accused(tests: str) -> None:
-    for seed in RIGHT_SEEDS:
+    for seed in OTHER_SEEDS:
         expect_right(tests, seed)
 
 

@@ -1,8 +1,9 @@
 //===- device.h - What kernels need beside CUDA's intrinsics -----*- C++ -*-===//
 //
 // Device code that tests also compile for the host (GENREC_SIMT, see
-// test/Cuda/Simt): what is written as assembly or with libcu++ on the device has
-// its other form here, so that kernels hold neither.
+// test/Cuda/Simt): what is written as assembly or with nvcc's atomic builtins on the
+// device has its other form here, so that kernels hold neither. (<cuda/atomic> takes nvcc
+// two seconds per file.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,10 +12,7 @@
 
 #include <cstdint>
 #include <cuda_runtime.h>
-
-#if !defined(GENREC_SIMT)
-#include <cuda/atomic>
-#endif
+#include <type_traits>
 
 /// Dynamic shared memory of the block, aligned to 16 bytes, as `type *name`.
 #if defined(GENREC_SIMT)
@@ -49,8 +47,7 @@ template <class T> __device__ T loadRelaxed(const T *at) {
 #if defined(GENREC_SIMT)
   return simt::atomicLoad(at, simt::Order::relaxed);
 #else
-  return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*const_cast<T *>(at))
-      .load(::cuda::memory_order_relaxed);
+  return __nv_atomic_load_n(const_cast<T *>(at), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 #endif
 }
 
@@ -58,36 +55,23 @@ template <class T> __device__ T loadAcquire(const T *at) {
 #if defined(GENREC_SIMT)
   return simt::atomicLoad(at, simt::Order::acquire);
 #else
-  return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*const_cast<T *>(at))
-      .load(::cuda::memory_order_acquire);
+  return __nv_atomic_load_n(const_cast<T *>(at), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
 #endif
 }
 
-template <class T> __device__ void storeRelaxed(T *at, T value) {
+template <class T> __device__ void storeRelaxed(T *at, std::type_identity_t<T> value) {
 #if defined(GENREC_SIMT)
   simt::atomicStore(at, value, simt::Order::relaxed);
 #else
-  ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*at).store(value,
-                                                                ::cuda::memory_order_relaxed);
+  __nv_atomic_store_n(at, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 #endif
 }
 
-/// A byte, which libcu++ has no atomic_ref of.
-__device__ inline void storeRelaxed(uint8_t *at, uint8_t value) {
-#if defined(GENREC_SIMT)
-  simt::atomicStore(at, value, simt::Order::relaxed);
-#else
-  asm volatile("st.relaxed.gpu.global.u8 [%0], %1;" ::"l"(at), "r"(static_cast<unsigned>(value))
-               : "memory");
-#endif
-}
-
-template <class T> __device__ void storeRelease(T *at, T value) {
+template <class T> __device__ void storeRelease(T *at, std::type_identity_t<T> value) {
 #if defined(GENREC_SIMT)
   simt::atomicStore(at, value, simt::Order::release);
 #else
-  ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*at).store(value,
-                                                                ::cuda::memory_order_release);
+  __nv_atomic_store_n(at, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
 #endif
 }
 
