@@ -24,7 +24,10 @@ SUITE_LIMIT_SECONDS = 30 * 60
 SHOWN_LINES_PER_FAILURE = 60
 SHOWN_SLOW_TESTS = 20
 WORKERS = os.cpu_count() or 1
-SHARDS_PER_WORKER = 4  # the last ones are short: no processor waits long for another
+SHARDS_PER_WORKER = {"genrec-runtime-tests": 1, "genrec-simt-tests": 4}
+"""Of long test programs; where there are several, the last ones are short: no processor waits long for another."""
+WAITING_WORKERS = 1
+"""More than there are processors, for tests of which some wait: for signals, time limits and ranks."""
 LONG_LIT_TESTS = ("Tools/genrec-fuzz.test", "Cuda/pack.test")
 """What lit has to start first, minutes each. It knows by itself once it has run."""
 
@@ -135,12 +138,15 @@ def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suit
             continue
         report = reports / f"{name}.json"
         command = [str(folder / "bin" / name), "--gtest_brief=1", f"--gtest_output=json:{report}"]
-        shards = SHARDS_PER_WORKER * WORKERS if name == "genrec-simt-tests" else 1
+        shards = max(1, SHARDS_PER_WORKER.get(name, 0) * WORKERS)
         suites["gtest"].append(Suite(name, command, report, read_gtest, environment, shards))
-    for key, tests in (("python", "test/Python"), ("endtoend", "test/EndToEnd")):
+    for key, tests, workers in (
+        ("python", "test/Python", WORKERS),
+        ("endtoend", "test/EndToEnd", WORKERS + WAITING_WORKERS),
+    ):
         report = reports / f"{key}.xml"
         # A worker takes neighbours, which share what a module makes once, until it takes from another's.
-        spread = ["-n", str(WORKERS), "--dist", "worksteal"]
+        spread = ["-n", str(workers), "--dist", "worksteal"]
         command = [python, "-m", "pytest", "-q", *spread, f"--junitxml={report}", str(ROOT / tests)]
         suites[key].append(Suite(tests, command, report, read_junit, environment))
     return suites

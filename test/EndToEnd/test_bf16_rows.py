@@ -151,11 +151,11 @@ def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, mo
 def test_ranks_with_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path) -> None:
     """Those of the CPU's portions, on any number of ranks. A run goes on, on ranks of both kinds."""
     model, portions = compile_emulated(tmp_path), ("--portions", "6")
-    whole = train(binary, data, tmp_path / "whole", 20, *portions)
+    whole = train(binary, data, tmp_path / "whole", 10, *portions)
     for ranks, overlap in ((1, "none"), (2, "keys"), (3, "none")):
         given = (*portions, "--overlap", overlap)
-        assert train(model, data, tmp_path / str(ranks), 20, *given, ranks=ranks, threads=1) == whole, ranks
-    for steps, ranks, of in ((7, 3, model), (13, 2, binary), (20, 2, model)):
+        assert train(model, data, tmp_path / str(ranks), 10, *given, ranks=ranks, threads=1) == whole, ranks
+    for steps, ranks, of in ((4, 3, model), (7, 2, binary), (10, 2, model)):
         resumed = train(of, data, tmp_path / "parts", steps, *portions, "--resume", ranks=ranks, threads=1)
     assert resumed == whole
 

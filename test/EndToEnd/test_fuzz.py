@@ -12,16 +12,16 @@ from launching import needs_mpi
 
 
 def test_binaries_of_random_models() -> None:
-    """Six models agree at -O0 and -O2, at -O1 and as users compile them; a model that does not is in the message."""
-    assert "6 seeds agree, 0 disagree" in call(tool("genrec-fuzz"), "--compiled", "--seeds", "1..6")
+    """Four models agree at -O0 and -O2, at -O1 and as users compile them; a model that does not is in the message."""
+    assert "4 seeds agree, 0 disagree" in call(tool("genrec-fuzz"), "--compiled", "--seeds", "1..4")
 
 
 def test_a_gradient_off_by_a_thousandth_is_noticed() -> None:
     """What two binaries may differ by is too little for one gradient that is scaled by 1.001."""
-    command = [tool("genrec-fuzz"), "--compiled", "--seeds", "2..3", "--no-shrink", "--scale-gradient=1.001"]
+    command = [tool("genrec-fuzz"), "--compiled", "--seeds", "2..2", "--no-shrink", "--scale-gradient=1.001"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 1, result.stderr
-    assert "0 seeds agree, 2 disagree" in result.stdout, result.stdout + result.stderr
+    assert "0 seeds agree, 1 disagree" in result.stdout, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(("seeds", "level"), [("1..5", 2), ("6..10", 0), ("31..35", 2), ("50..54", 0)])
@@ -64,10 +64,10 @@ def run_ranks(seeds: str, ranks: int, level: int, *flags: str) -> None:
     text = call(tool("genrec-fuzz"), *words)
     assert "0 disagree" in text
     ranked, repeated = map(int, re.findall(r"(\d+) binaries ran on several ranks, (\d+) on two", text)[0])
-    assert ranked >= 5 and repeated >= 4, text
+    assert ranked >= 3 and repeated >= 2, text
 
 
-@pytest.mark.parametrize(("seeds", "ranks", "level"), [("101..107", 2, 2), ("108..114", 4, 0)])
+@pytest.mark.parametrize(("seeds", "ranks", "level"), [("101..105", 2, 2), ("108..112", 4, 0)])
 def test_binaries_of_random_models_on_ranks(seeds: str, ranks: int, level: int) -> None:
     run_ranks(seeds, ranks, level)
 
@@ -75,7 +75,7 @@ def test_binaries_of_random_models_on_ranks(seeds: str, ranks: int, level: int) 
 @needs_mpi
 def test_binaries_of_random_models_on_processes() -> None:
     """Ranks that mpirun starts have the bits of ranks that are threads."""
-    run_ranks("115..120", 3, 2, "--mpi")
+    run_ranks("115..118", 3, 2, "--mpi")
 
 
 def test_a_wrong_gradient_on_ranks_is_noticed() -> None:
