@@ -143,6 +143,8 @@ if(GENREC_HAS_CUDA)
   # No contraction, as in all compilers: a row kernel has the same bits on every target.
   set(unit_flags ${GENREC_CUDA_FLAGS} -fmad=false)
   list(REMOVE_ITEM unit_flags -Xptxas=-v -Werror all-warnings)
+  # nvcc's level is the host compiler's: a unit's host code only launches. Kernels are the same, two seconds sooner.
+  list(TRANSFORM unit_flags REPLACE "^-O3$" "-O1")
   list(APPEND unit_flags -Xcompiler=-Wno-missing-field-initializers) # descriptions leave out what is zero
   _genrec_cuda_unit(GENREC_CUDA_UNITS nvcc "${GENREC_NVCC}" "${unit_flags}" ""
                     "${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libgenrec_rt_cuda.a;${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libgenrec_rt.a;${GENREC_CUDA_HOME}/lib64/libcudart_static.a;-lrt;-ldl")
