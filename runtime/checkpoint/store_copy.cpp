@@ -11,8 +11,6 @@ namespace {
 /// Bytes that go to the host at once, and that all copies of a save may take.
 constexpr int64_t kPieceBytes = int64_t(8) << 20;
 constexpr int64_t kMostBytes = int64_t(512) << 20;
-/// What exportRows takes for the rows of all tables that share a store.
-constexpr int64_t kAllMembers = -1;
 
 } // namespace
 

@@ -86,6 +86,39 @@ void checkProgram(const genrec_model_desc &model, const genrec_program_desc &pro
   }
 }
 
+/// Tables that share a store have the same rules about rows, which are the store's.
+void checkSharing(const genrec_table_desc &table, const genrec_table_desc &other) {
+  const std::string both =
+      std::string("table '") + table.name + "' shares a store with '" + other.name + "'";
+  require(other.bounded == table.bounded && other.evict == table.evict && other.ttl == table.ttl &&
+              other.ttl_seconds == table.ttl_seconds && other.admit_after == table.admit_after &&
+              other.hot_after == table.hot_after,
+          both + ", but has other rules about its rows");
+  require(other.element == table.element, both + ", but has other elements");
+}
+
+void checkTable(const genrec_model_desc &model, int32_t number) {
+  const genrec_table_desc &table = model.tables[number];
+  const std::string name = std::string("table '") + table.name + "'";
+  const bool fits = table.group == 0 ||
+                    (table.key_bits >= table.id_bits && table.key_bits < 63 && table.key >= 0 &&
+                     table.key >> table.key_bits << table.key_bits == table.key);
+  require(fits, name + " shares a store, but its ids do not fit");
+  require(table.dim > 0 && table.id_bits > 0 && table.id_bits <= 64,
+          name + " has a size or id width out of range");
+  require(table.bounded >= 0 && table.ttl >= 0 && table.ttl_seconds >= 0 &&
+              table.admit_after >= 0 && table.hot_after >= 0 && genrec_evict_kind_name(table.evict),
+          name + " has rules out of range");
+  require(genrec_row_element_name(table.element) && genrec_row_rounding_name(table.rounding),
+          name + " has an element or rounding out of range");
+  require(table.hot_after == 0 || table.element == GENREC_ROW_BF16,
+          name + " has hot rows, which tables of bf16 have");
+  checkTraining(name, table.init, table.optimizer);
+  for (int32_t i = 0; table.group && i < number; ++i)
+    if (model.tables[i].group == table.group)
+      checkSharing(table, model.tables[i]);
+}
+
 } // namespace
 
 void checkModel(const genrec_model_desc &model) {
@@ -96,37 +129,8 @@ void checkModel(const genrec_model_desc &model) {
                 "compile the model again with the genrec-compile of this runtime");
   checkDomains(model);
   checkFeatures(model);
-  for (int32_t i = 0; i < model.table_count; ++i) {
-    const genrec_table_desc &table = model.tables[i];
-    bool fits = table.group == 0 ||
-                (table.key_bits >= table.id_bits && table.key_bits < 63 && table.key >= 0 &&
-                 table.key >> table.key_bits << table.key_bits == table.key);
-    require(fits, std::string("table '") + table.name + "' shares a store, but its ids do not fit");
-    require(model.tables[i].dim > 0 && model.tables[i].id_bits > 0 && model.tables[i].id_bits <= 64,
-            std::string("table '") + model.tables[i].name +
-                "' has a size or id width out of range");
-    require(table.bounded >= 0 && table.ttl >= 0 && table.ttl_seconds >= 0 &&
-                table.admit_after >= 0 && table.hot_after >= 0 &&
-                genrec_evict_kind_name(table.evict),
-            std::string("table '") + table.name + "' has rules out of range");
-    require(genrec_row_element_name(table.element) && genrec_row_rounding_name(table.rounding),
-            std::string("table '") + table.name + "' has an element or rounding out of range");
-    require(table.hot_after == 0 || table.element == GENREC_ROW_BF16,
-            std::string("table '") + table.name + "' has hot rows, which tables of bf16 have");
-    checkTraining(std::string("table '") + table.name + "'", table.init, table.optimizer);
-    for (int32_t j = 0; table.group && j < i; ++j) {
-      const genrec_table_desc &other = model.tables[j];
-      require(other.group != table.group ||
-                  (other.bounded == table.bounded && other.evict == table.evict &&
-                   other.ttl == table.ttl && other.ttl_seconds == table.ttl_seconds &&
-                   other.admit_after == table.admit_after && other.hot_after == table.hot_after),
-              std::string("table '") + table.name + "' shares a store with '" + other.name +
-                  "', but has other rules about its rows");
-      require(other.group != table.group || other.element == table.element,
-              std::string("table '") + table.name + "' shares a store with '" + other.name +
-                  "', but has other elements");
-    }
-  }
+  for (int32_t i = 0; i < model.table_count; ++i)
+    checkTable(model, i);
   for (int32_t i = 0; i < model.parameter_count; ++i) {
     const genrec_parameter_desc &parameter = model.parameters[i];
     std::string name = std::string("parameter '") + parameter.name + "'";

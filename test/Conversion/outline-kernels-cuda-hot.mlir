@@ -32,7 +32,7 @@ genrec.model @hot {
 // CHECK-NOT: kernels::lowerHalves
 // CHECK: call_opaque "kernels::loadPack"{{.*}}template_args = [4]
 // CHECK: call_opaque "kernels::widened"
-// CHECK: RowMapping row_read_mapping{4, 0};
+// CHECK: emitc.global @row_read_mapping {{.*}}<"lanes" = 4 : i64, "sharedBytes" = 0 : i64
 
 // CHECK-LABEL: emitc.func @row_update
 // CHECK: %[[LOWER:.*]] = call_opaque "kernels::lowerHalves"

@@ -7,14 +7,14 @@
 // PRIVATE: call_opaque "kernels::chunkBegin"
 // PRIVATE: call_opaque "kernels::clearSums"
 // PRIVATE: call_opaque "kernels::addRow"
-// PRIVATE: SumShape row_sums_sums[] = {{[{][{][}][}]}};
+// PRIVATE: emitc.global @row_sums_sums : !emitc.array<1x!emitc.opaque<"kernels::SumShape">> {{.*}}[#genrec.fields<>]
 // TERMS: emitc.func @row_sums
 // TERMS-NOT: kernels::chunkBegin
 // TERMS: call_opaque "kernels::termsOf"{{.*}}template_args = [1, 1, 4, 0]
 // TERMS: for
 // TERMS: %[[TERMS:.*]] = call_opaque "kernels::rowTerms"{{.*}}template_args = [1, 1, 4, 0, 0, 0]
 // TERMS: call_opaque "kernels::addRow"(%[[TERMS]],
-// TERMS: SumShape row_sums_sums[] = {{[{][{]}}1, 1, 4, 4, 0, false, {0}}};
+// TERMS: emitc.global @row_sums_sums {{.*}}[#genrec.fields<"terms" = 1 : i64, "vectors" = 1 : i64, "width" = 4 : i64, "stride" = 4 : i64, "domain" = 0 : i64, "isScaled" = false, "firstTerms" = [0]>]
 genrec.model @sums {
   genrec.domain @user
   genrec.program @predict mode predict {

@@ -73,10 +73,10 @@ genrec.model @norm {
 // W50: call_opaque "kernels::meetTeam"
 // W64: call_opaque "kernels::addRows"{{.*}}template_args = [64, 4, 256]
 // W421: call_opaque "kernels::addRows"{{.*}}template_args = [421, 32, 1696]
-// W50: RowMapping row_norm_mapping{8, 208, true};
-// W64: RowMapping row_norm_mapping{4, 256, true};
-// W421: RowMapping row_norm_mapping{32, 1696, true};
-// W1024: RowMapping row_norm_mapping{32, 4096};
-// W2048: RowMapping row_norm_mapping{256, 8192};
+// W50: emitc.global @row_norm_mapping {{.*}}<"lanes" = 8 : i64, "sharedBytes" = 208 : i64, "isSpread" = true>
+// W64: emitc.global @row_norm_mapping {{.*}}<"lanes" = 4 : i64, "sharedBytes" = 256 : i64, "isSpread" = true>
+// W421: emitc.global @row_norm_mapping {{.*}}<"lanes" = 32 : i64, "sharedBytes" = 1696 : i64, "isSpread" = true>
+// W1024: emitc.global @row_norm_mapping {{.*}}<"lanes" = 32 : i64, "sharedBytes" = 4096 : i64, "isSpread" = false>
+// W2048: emitc.global @row_norm_mapping {{.*}}<"lanes" = 256 : i64, "sharedBytes" = 8192 : i64, "isSpread" = false>
 
 // WIDE: error: needs 240000 bytes of shared memory for the vectors of a row, but a block of a device has 232448; use fewer or shorter vectors, or --target=cpu

@@ -42,7 +42,9 @@ genrec.model @pools {
 // CUDA: for
 // CUDA: call_opaque "kernels::pooledPlace"{{.*}}template_args = [1, 8, 0]
 // CUDA: call_opaque "kernels::pooledPlace"{{.*}}template_args = [1, 8, 4]
-// CUDA: PoolShape row_split_pools{1, 1, 8, 2, {{[{][{]}}1, 1, 0, kernels::PoolOf::sum, false}, {2, 1, 4, kernels::PoolOf::max, false}}};
+// CUDA: emitc.global @row_split_pools {{.*}}<"domain" = 1 : i64, "depth" = 1 : i64, "words" = 8 : i64, "count" = 2 : i64, "results" = [
+// CUDA-SAME: <"pointer" = 1 : i64, "width" = 1 : i64, "word" = 0 : i64, "of" = #emitc.opaque<"kernels::PoolOf::sum">, "isInteger" = false>
+// CUDA-SAME: <"pointer" = 2 : i64, "width" = 1 : i64, "word" = 4 : i64, "of" = #emitc.opaque<"kernels::PoolOf::max">, "isInteger" = false>
 // CUDA: emitc.func @row_summed
 // CUDA: call_opaque "kernels::chunkBegin"
 // CUDA-NOT: PoolShape

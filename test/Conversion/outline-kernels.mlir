@@ -57,7 +57,7 @@ genrec.model @norm {
 // CUDA: call_opaque "kernels::rowSum"
 // CUDA: math.rsqrt
 // CUDA: call_opaque "kernels::storePack"
-// CUDA: verbatim "inline constexpr kernels::RowMapping row_norm_mapping{1, 0};"
+// CUDA: emitc.global @row_norm_mapping : !emitc.opaque<"kernels::RowMapping"> {emit.constexpr, emit.fields = #genrec.fields<"lanes" = 1 : i64, "sharedBytes" = 0 : i64, "isSpread" = false>}
 
 // -----
 

@@ -15,9 +15,9 @@ using namespace genrec::rt::cuda::testing;
 struct FloatInputs {
   DeviceMatrix<float> q, k, v, dOut;
 
-  FloatInputs(int64_t heads, int64_t qk, int64_t vSize, const ReferenceInputs &in)
-      : q(in.q, in.rows(), heads * qk, 3), k(in.k, in.rows(), heads * qk, 1),
-        v(in.v, in.rows(), heads * vSize, 5), dOut(in.dOut, in.rows(), heads * vSize, 1) {}
+  FloatInputs(int64_t qk, int64_t vSize, const ReferenceInputs &in)
+      : q(in.q, in.rows(), qk, 3), k(in.k, in.rows(), qk, 1), v(in.v, in.rows(), vSize, 5),
+        dOut(in.dOut, in.rows(), vSize, 1) {}
 };
 
 /// Numbers that bfloat16 does not hold.
@@ -49,39 +49,55 @@ struct RoundedMatrix {
 struct RoundedInputs {
   RoundedMatrix q, k, v, dOut;
 
-  RoundedInputs(int64_t heads, int64_t qk, int64_t vSize, int64_t capacity,
-                const ReferenceInputs &in)
-      : q(in.q, heads * qk, capacity), k(in.k, heads * qk, capacity),
-        v(in.v, heads * vSize, capacity), dOut(in.dOut, heads * vSize, capacity) {}
+  RoundedInputs(int64_t qk, int64_t vSize, int64_t capacity, const ReferenceInputs &in)
+      : q(in.q, qk, capacity), k(in.k, qk, capacity), v(in.v, vSize, capacity),
+        dOut(in.dOut, vSize, capacity) {}
 
   RoundedBefore before() {
     return {q.memory.data(), k.memory.data(), v.memory.data(), dOut.memory.data()};
   }
 };
 
-/// With `Before`, factors were rounded before.
-template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features, AttentionLevel Level,
-          bool Before = false>
-void check(const std::vector<int64_t> &lengths, uint64_t seed) {
-  SCOPED_TRACE("level " + std::to_string(static_cast<int>(Level)) + (Before ? ", before" : ""));
-  using Call = Bf16Attention<Heads, Qk, V, Score, Features, Level>;
-  using Sizes = AttentionConfig<Bf16, Qk, V, Score, Features>;
-  Random random(seed);
-  const ReferenceConfig config = referenceOf<Sizes>(Heads);
-  ReferenceInputs in = genrec::rt::kernels::testing::randomInputs(config, lengths, random);
+/// Lists, and whether factors were rounded before.
+struct Case {
+  std::vector<int64_t> lengths;
+  uint64_t seed;
+  bool before = false;
+};
+
+/// The calls of one configuration at one level.
+struct FactorCalls {
+  ReferenceConfig config;
+  AttentionLevel level;
+  int64_t (*forwardBytes)(const AttentionArgs<Bf16> &, const RoundedBefore *);
+  void (*forward)(AttentionArgs<Bf16>, const genrec::rt::kernels::AttentionArgs &, void *memory,
+                  cudaStream_t, const RoundedBefore *);
+  int64_t (*backwardBytes)(const AttentionArgs<Bf16> &, const RoundedBefore *);
+  void (*backward)(AttentionArgs<Bf16>, const genrec::rt::kernels::AttentionArgs &,
+                   const genrec::rt::kernels::AttentionGradients &, void *memory, cudaStream_t,
+                   const RoundedBefore *);
+};
+
+void checkCalls(const FactorCalls &calls, const Case &of) {
+  SCOPED_TRACE("level " + std::to_string(static_cast<int>(calls.level)) +
+               (of.before ? ", before" : ""));
+  Random random(of.seed);
+  const ReferenceConfig &config = calls.config;
+  const int64_t heads = config.heads, qk = heads * config.qk, vSize = heads * config.v;
+  ReferenceInputs in = genrec::rt::kernels::testing::randomInputs(config, of.lengths, random);
   spoil(in);
-  FloatInputs floats(Heads, Qk, V, in);
+  FloatInputs floats(qk, vSize, in);
   roundInputs<Bf16>(in);
   const ReferenceResults expected = Reference(config, in).run(true);
 
   const int64_t rows = in.rows(), capacity = rows + 1;
-  DeviceMatrix<float> out({}, rows, Heads * V, 1), dQ({}, rows, Heads * Qk, 3),
-      dK({}, rows, Heads * Qk, 1), dV({}, rows, Heads * V, 1), logSumExp({}, rows, Heads, 0);
+  DeviceMatrix<float> out({}, rows, vSize, 1), dQ({}, rows, qk, 3), dK({}, rows, qk, 1),
+      dV({}, rows, vSize, 1), logSumExp({}, rows, heads, 0);
   DeviceMatrix<float> dPosition({}, 1, static_cast<int64_t>(in.positionBias.size()), 0);
   DeviceArray<int64_t> offsets(in.offsets);
   DeviceArray<float> position({in.positionBias.begin(), in.positionBias.end()});
   const auto parents = static_cast<int64_t>(in.offsets.size()) - 1,
-             longest = *std::max_element(lengths.begin(), lengths.end());
+             longest = *std::max_element(of.lengths.begin(), of.lengths.end());
   DeviceArray<genrec_domain> above(
       {genrec_domain{parents, parents + 3, nullptr, nullptr, nullptr, nullptr, parents, nullptr}});
   DeviceArray<genrec_domain> domain({genrec_domain{rows, capacity, offsets.data(), nullptr, nullptr,
@@ -89,7 +105,7 @@ void check(const std::vector<int64_t> &lengths, uint64_t seed) {
   AttentionArgs<Bf16> args;
   args.domain = domain.data();
   args.parents = parents + 3;
-  args.heads = Heads;
+  args.heads = heads;
   args.offsets = offsets.data();
   args.maxLength = longest + 5;
   args.rows = capacity;
@@ -111,9 +127,9 @@ void check(const std::vector<int64_t> &lengths, uint64_t seed) {
   gradients.dV = dV.memory.data(), gradients.ldDV = dV.ld;
   gradients.dPositionBias = dPosition.memory.data();
 
-  RoundedInputs rounded(Heads, Qk, V, capacity, in);
-  const RoundedBefore factors = rounded.before(), *before = Before ? &factors : nullptr;
-  if (Before) {
+  RoundedInputs rounded(qk, vSize, capacity, in);
+  const RoundedBefore factors = rounded.before(), *before = of.before ? &factors : nullptr;
+  if (before) {
     own.q = own.k = own.v = gradients.dOut = nullptr;
     own.ldQ = rounded.q.ld, own.ldK = rounded.k.ld, own.ldV = rounded.v.ld;
     gradients.ldDOut = rounded.dOut.ld;
@@ -122,48 +138,54 @@ void check(const std::vector<int64_t> &lengths, uint64_t seed) {
   auto room = [](int64_t bytes) { // whose old bytes are NaN
     return std::vector<unsigned char>(static_cast<size_t>(bytes) + 1, 0xFF);
   };
-  DeviceArray<unsigned char> forward(room(Call::forwardBytes(args, before))),
-      backward(room(Call::backwardBytes(args, before)));
-  Call::forward(args, own, forward.data(), testStream(), before);
-  Call::backward(args, own, gradients, backward.data(), testStream(), before);
+  DeviceArray<unsigned char> forward(room(calls.forwardBytes(args, before))),
+      backward(room(calls.backwardBytes(args, before)));
+  calls.forward(args, own, forward.data(), testStream(), before);
+  calls.backward(args, own, gradients, backward.data(), testStream(), before);
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
 
   // A result is a float: only weights carry 8 bits, whose errors have no common sign.
   out.expectNear(expected.out, 2e-3, "out");
-  if (Sizes::Softmax)
+  if (config.softmax)
     logSumExp.expectNear(expected.logSumExp, 1e-5, "log sum exp");
   dQ.expectNear(expected.dQ, 4e-3, "dq");
   dK.expectNear(expected.dK, 4e-3, "dk");
   dV.expectNear(expected.dV, 4e-3, "dv");
-  if (Sizes::PositionBias)
+  if (config.positionBias)
     dPosition.expectNear(expected.dPositionBias, 6e-3, "position bias");
 }
 
-template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features, bool Before = false>
-void checkAll(const std::vector<int64_t> &lengths, uint64_t seed) {
-  check<Heads, Qk, V, Score, Features, AttentionLevel::plain, Before>(lengths, seed);
-  check<Heads, Qk, V, Score, Features, AttentionLevel::mma, Before>(lengths, seed);
-  check<Heads, Qk, V, Score, Features, AttentionLevel::hopper, Before>(lengths, seed);
+template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features, AttentionLevel Level>
+void check(const Case &of) {
+  using Calls = Bf16Attention<Heads, Qk, V, Score, Features, Level>;
+  checkCalls({referenceOf<AttentionConfig<Bf16, Qk, V, Score, Features>>(Heads), Level,
+              Calls::forwardBytes, Calls::forward, Calls::backwardBytes, Calls::backward},
+             of);
+}
+
+template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features>
+void checkAll(const Case &of) {
+  check<Heads, Qk, V, Score, Features, AttentionLevel::plain>(of);
+  check<Heads, Qk, V, Score, Features, AttentionLevel::mma>(of);
+  check<Heads, Qk, V, Score, Features, AttentionLevel::hopper>(of);
 }
 
 TEST(AttentionFactors, HeadsOfAnySize) {
-  checkAll<2, 25, 25, ScoreKind::silu, kCausal + kPositionBias>({0, 1, 17, 70}, 1);
-  checkAll<2, 25, 13, ScoreKind::softmax, kCausal>({3, 65, 0}, 2);
-  checkAll<3, 8, 20, ScoreKind::softmax, 0>({5, 9}, 3);
+  checkAll<2, 25, 25, ScoreKind::silu, kCausal + kPositionBias>({{0, 1, 17, 70}, 1});
+  checkAll<2, 25, 13, ScoreKind::softmax, kCausal>({{3, 65, 0}, 2});
+  checkAll<3, 8, 20, ScoreKind::softmax, 0>({{5, 9}, 3});
 }
 
-TEST(AttentionFactors, HeadsThatNeedNoRoom) {
-  checkAll<2, 16, 32, ScoreKind::softmax, kCausal + kPositionBias>({0, 1, 17, 70}, 4);
-  checkAll<1, 32, 32, ScoreKind::silu, kCausal>({64, 65}, 5);
-}
-
+/// Heads that need no room; factors are rounded by the call, or were before.
 TEST(AttentionFactors, ThatWereRoundedBefore) {
-  checkAll<2, 16, 32, ScoreKind::softmax, kCausal + kPositionBias, true>({0, 1, 17, 70}, 4);
-  checkAll<1, 32, 32, ScoreKind::silu, kCausal, true>({64, 65}, 5);
+  for (bool before : {false, true}) {
+    checkAll<2, 16, 32, ScoreKind::softmax, kCausal + kPositionBias>({{0, 1, 17, 70}, 4, before});
+    checkAll<1, 32, 32, ScoreKind::silu, kCausal>({{64, 65}, 5, before});
+  }
 }
 
 TEST(AttentionFactors, HeadsWiderThanTensorCoresTake) {
-  check<1, 260, 8, ScoreKind::silu, kCausal, AttentionLevel::mma>({3, 20}, 6);
+  check<1, 260, 8, ScoreKind::silu, kCausal, AttentionLevel::mma>({{3, 20}, 6});
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // The plain attention kernels against the reference, run on the host.
 
+#include "../Runtime/attention_options.h"
 #include "attention_testing.h"
 
 #include <utility>
@@ -8,41 +9,33 @@ namespace {
 
 using namespace genrec::rt::cuda;
 using namespace genrec::rt::cuda::testing;
+using namespace genrec::rt::kernels::testing;
 
 constexpr AttentionLevel kPlain = AttentionLevel::plain;
 const std::vector<int64_t> kLengths = {0, 1, 2, 15, 16, 17, 0, 33, 70, 0};
 
-template <unsigned Features, ScoreKind Score = ScoreKind::silu, class Element = float, int Qk = 18,
-          int V = 12>
+template <unsigned Features, ScoreKind Score, class Element, int Qk, int V>
 using Config = AttentionConfig<Element, Qk, V, Score, Features>;
 
-constexpr unsigned kMasks = kCausal + kWindow + kMasked, kBiases = kPositionBias + kTimeBias;
-static_assert(kMasks == 7 && kBiases == 24, "features are bits, masks below biases");
+constexpr unsigned kBiases = kPositionBias + kTimeBias;
 
-/// Every mask together with every bias: the features 0 to 31. nvcc, which takes longer for one,
-/// gets every mask without biases and with both.
-template <unsigned Features, ScoreKind Score> void checkMaskAndBias() {
-#if !defined(GENREC_SIMT)
-  if constexpr ((Features & kBiases) == 0 || (Features & kBiases) == kBiases)
-#endif
-    checkAttention<Config<Features, Score, float, 6, 5>, kPlain>(2, {0, 1, 15, 17, 0, 37},
-                                                                 Features);
+constexpr unsigned featuresOf(const AttentionOptions &o) {
+  return o.causal * kCausal + o.window * kWindow + o.masked * kMasked +
+         o.positionBias * kPositionBias + o.timeBias * kTimeBias + o.dropout * kDropout;
 }
-template <ScoreKind Score, unsigned... Features>
-void checkEveryMaskAndBias(std::integer_sequence<unsigned, Features...>) {
-  (checkMaskAndBias<Features, Score>(), ...);
-}
+template <unsigned Number, AttentionOptions Set = attentionOptions(Number)>
+using Options =
+    Config<featuresOf(Set), Set.softmax ? ScoreKind::softmax : ScoreKind::silu, float, 6, 5>;
+using Hstu = Options<9>;
+static_assert(Hstu::Causal && Hstu::PositionBias && Hstu::TimeBias && !Hstu::Softmax);
 
-TEST(AttentionPlain, EveryMaskWithEveryBias) {
-  constexpr std::make_integer_sequence<unsigned, kMasks + kBiases + 1> kAll;
-  checkEveryMaskAndBias<ScoreKind::silu>(kAll);
-  checkEveryMaskAndBias<ScoreKind::softmax>(kAll);
+template <unsigned... Numbers> void checkOptions(std::integer_sequence<unsigned, Numbers...>) {
+  for (uint64_t round = 0; round < 2; ++round) // a window, targets or context may be none
+    (checkAttention<Options<Numbers>, kPlain>(2, kLengths, 16 * round + Numbers), ...);
 }
 
-TEST(AttentionPlain, Dropout) {
-  checkAttention<Config<kDropout + kBiases + kMasked>, kPlain>(2, kLengths, 61);
-  checkAttention<Config<kDropout + kCausal + kWindow, ScoreKind::softmax>, kPlain>(2, kLengths, 62);
-  checkAttention<Config<kDropout + kMasks + kBiases, ScoreKind::softmax>, kPlain>(2, kLengths, 63);
+TEST(AttentionPlain, EveryThreeOptionsInEveryCombination) {
+  checkOptions(std::make_integer_sequence<unsigned, kOptionSets>());
 }
 
 TEST(AttentionPlain, ElementTypesAndSizes) {
@@ -51,11 +44,13 @@ TEST(AttentionPlain, ElementTypesAndSizes) {
   checkAttention<Config<kHstu, ScoreKind::softmax, Bf16, 50, 50>, kPlain>(1, kLengths, 2);
   checkAttention<Config<kHstu, ScoreKind::silu, float, 1, 40>, kPlain>(3, kLengths, 3);
   checkAttention<Config<kHstu, ScoreKind::silu, float, 256, 256>, kPlain>(1, {3, 18}, 4);
+  checkAttention<Config<kHstu + kDropout, ScoreKind::softmax, float, 18, 12>, kPlain>(2, kLengths,
+                                                                                      5);
 }
 
 TEST(AttentionPlain, NoListsAndOnlyEmptyLists) {
-  checkAttention<Config<kCausal + kBiases>, kPlain>(2, {0}, 1);
-  checkAttention<Config<kCausal + kBiases, ScoreKind::softmax>, kPlain>(1, {0, 0, 0}, 2);
+  checkAttention<Hstu, kPlain>(2, {0}, 1);
+  checkAttention<Options<15>, kPlain>(1, {0, 0, 0}, 2);
 }
 
 TEST(AttentionPlain, ManyLists) {
@@ -63,7 +58,7 @@ TEST(AttentionPlain, ManyLists) {
   std::vector<int64_t> lengths;
   for (int i = 0; i < 60; ++i)
     lengths.push_back(random.below(24));
-  checkAttention<Config<kCausal + kBiases, ScoreKind::silu, float, 8, 8>, kPlain>(2, lengths, 12);
+  checkAttention<Hstu, kPlain>(2, lengths, 12);
 }
 
 } // namespace

@@ -90,17 +90,52 @@ template <class E> void roundInputs(ReferenceInputs &in) {
       x = toFloat(fromFloat<E>(static_cast<float>(x)));
 }
 
+/// The calls of one configuration at one level. What holds them to the reference is compiled once
+/// for an element, not for each configuration.
+template <class E> struct AttentionCalls {
+  ReferenceConfig config; ///< heads: 1
+  AttentionLevel level;
+  int64_t (*forwardBytes)(const AttentionArgs<E> &);
+  void (*forward)(const AttentionArgs<E> &, void *memory, cudaStream_t);
+  int64_t (*backwardBytes)(const AttentionArgs<E> &);
+  void (*backward)(const AttentionArgs<E> &, const AttentionGradients<E> &, void *memory,
+                   cudaStream_t);
+
+  ReferenceConfig withHeads(int64_t heads) const {
+    ReferenceConfig result = config;
+    result.heads = heads;
+    return result;
+  }
+};
+
+template <class C> constexpr ReferenceConfig referenceOf(int64_t heads) {
+  return {heads,        C::Qk,           C::V,        C::Softmax, C::Causal,
+          C::HasWindow, C::PositionBias, C::TimeBias, C::Dropout, C::Masked};
+}
+template <class C, AttentionLevel Level>
+constexpr AttentionCalls<typename C::Element> kCallsOf = {referenceOf<C>(1),
+                                                          Level,
+                                                          attentionForwardBytes<C, Level>,
+                                                          attentionForward<C, Level>,
+                                                          attentionBackwardBytes<C, Level>,
+                                                          attentionBackward<C, Level>};
+
 /// What the kernels of one level make of the inputs.
-template <class C, AttentionLevel Level> struct DeviceRun {
-  using E = typename C::Element;
+template <class E> struct DeviceRun {
   DeviceMatrix<E> q, k, v, dOut, out, dQ, dK, dV;
   DeviceMatrix<float> logSumExp, dPositionBias, dTimeBias;
 
-  DeviceRun(int64_t heads, const ReferenceInputs &in, int64_t gap, int64_t maxLength)
-      : q(in.q, in.rows(), heads * C::Qk, gap), k(in.k, in.rows(), heads * C::Qk, gap),
-        v(in.v, in.rows(), heads * C::V, gap), dOut(in.dOut, in.rows(), heads * C::V, gap),
-        out({}, in.rows(), heads * C::V, gap), dQ({}, in.rows(), heads * C::Qk, gap),
-        dK({}, in.rows(), heads * C::Qk, gap), dV({}, in.rows(), heads * C::V, gap),
+  DeviceRun(const AttentionCalls<E> &calls, int64_t heads, const ReferenceInputs &in, int64_t gap,
+            int64_t maxLength)
+      : DeviceRun(calls, heads, heads * calls.config.qk, heads * calls.config.v, in, gap,
+                  maxLength) {}
+
+private:
+  DeviceRun(const AttentionCalls<E> &calls, int64_t heads, int64_t qk, int64_t vSize,
+            const ReferenceInputs &in, int64_t gap, int64_t maxLength)
+      : q(in.q, in.rows(), qk, gap), k(in.k, in.rows(), qk, gap), v(in.v, in.rows(), vSize, gap),
+        dOut(in.dOut, in.rows(), vSize, gap), out({}, in.rows(), vSize, gap),
+        dQ({}, in.rows(), qk, gap), dK({}, in.rows(), qk, gap), dV({}, in.rows(), vSize, gap),
         logSumExp({}, in.rows(), heads, 0),
         dPositionBias({}, 1, static_cast<int64_t>(in.positionBias.size()), 0),
         dTimeBias({}, 1, static_cast<int64_t>(in.timeBias.size()), 0) {
@@ -156,42 +191,39 @@ template <class C, AttentionLevel Level> struct DeviceRun {
     auto memoryOf = [](int64_t bytes) {
       return std::vector<unsigned char>(static_cast<size_t>(bytes), 0xFF);
     };
-    DeviceArray<unsigned char> list(memoryOf(attentionForwardBytes<C, Level>(args)));
-    attentionForward<C, Level>(args, list.data(), testStream());
-    DeviceArray<unsigned char> space(memoryOf(attentionBackwardBytes<C, Level>(args)));
-    attentionBackward<C, Level>(args, gradients, space.data(), testStream());
+    DeviceArray<unsigned char> list(memoryOf(calls.forwardBytes(args)));
+    calls.forward(args, list.data(), testStream());
+    DeviceArray<unsigned char> space(memoryOf(calls.backwardBytes(args)));
+    calls.backward(args, gradients, space.data(), testStream());
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
 };
 
-template <class C> ReferenceConfig referenceOf(int64_t heads) {
-  return {heads,        C::Qk,           C::V,        C::Softmax, C::Causal,
-          C::HasWindow, C::PositionBias, C::TimeBias, C::Dropout, C::Masked};
-}
-
 /// Random inputs for lists of the given lengths.
-template <class C>
-ReferenceInputs inputsOf(int64_t heads, const std::vector<int64_t> &lengths, Random &random) {
-  ReferenceInputs in = kernels::testing::randomInputs(referenceOf<C>(heads), lengths, random);
-  roundInputs<typename C::Element>(in);
+template <class E>
+ReferenceInputs inputsOf(const AttentionCalls<E> &calls, int64_t heads,
+                         const std::vector<int64_t> &lengths, Random &random) {
+  ReferenceInputs in = kernels::testing::randomInputs(calls.withHeads(heads), lengths, random);
+  roundInputs<E>(in);
   return in;
 }
 
+using ChangeInputs = std::function<void(ReferenceInputs &)>;
+
 /// Both directions against the reference. With bfloat16, results, and in the
 /// tensor core kernels weights and gradients of scores, carry 8 bits. `change` may change inputs.
-template <class C, AttentionLevel Level>
-void checkAttention(
-    int64_t heads, const std::vector<int64_t> &lengths, uint64_t seed,
-    const std::function<void(ReferenceInputs &)> &change = [](ReferenceInputs &) {}) {
+template <class E>
+void checkCalls(const AttentionCalls<E> &calls, int64_t heads, const std::vector<int64_t> &lengths,
+                uint64_t seed, const ChangeInputs &change) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Random random(seed);
-  ReferenceInputs in = inputsOf<C>(heads, lengths, random);
+  ReferenceInputs in = inputsOf(calls, heads, lengths, random);
   change(in);
-  const ReferenceConfig config = referenceOf<C>(heads);
+  const ReferenceConfig config = calls.withHeads(heads);
   ReferenceResults expected = Reference(config, in).run(true);
   int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  const bool half = sizeof(typename C::Element) == 2;
-  DeviceRun<C, Level> got(heads, in, random.below(3) * 8, longest + random.below(2) * 13);
+  const bool half = sizeof(E) == 2;
+  DeviceRun<E> got(calls, heads, in, random.below(3) * 8, longest + random.below(2) * 13);
 #if defined(GENREC_SIMT)
   constexpr double kSiluTolerance = 4e-3;
 #else
@@ -199,9 +231,9 @@ void checkAttention(
   // H200 needs 4.5e-3).
   constexpr double kSiluTolerance = 6e-3;
 #endif
-  const double outTolerance = !half ? 4e-6 : C::Softmax ? 4e-3 : kSiluTolerance;
+  const double outTolerance = !half ? 4e-6 : config.softmax ? 4e-3 : kSiluTolerance;
   got.out.expectNear(expected.out, outTolerance, "out");
-  if (C::Softmax)
+  if (config.softmax)
     got.logSumExp.expectNear(expected.logSumExp, half ? 1e-5 : 2e-6, "log sum exp");
   got.dQ.expectNear(expected.dQ, half ? 6e-3 : 1e-5, "dq");
   got.dK.expectNear(expected.dK, half ? 6e-3 : 1e-5, "dk");
@@ -209,14 +241,21 @@ void checkAttention(
   // Softmax takes dO . out off the gradient of every score of a query, with out as it was rounded
   // to 8 bits: errors of one sign, which a bucket that many keys of a query fall into adds up.
   // (Floats and silu hold the biases' sums to more.)
-  const double biasTolerance = !half                            ? 2e-5
-                               : C::Softmax                     ? 8e-2
-                               : Level == AttentionLevel::plain ? 2e-4
-                                                                : 6e-3;
-  if (C::PositionBias)
+  const double biasTolerance = !half                                  ? 2e-5
+                               : config.softmax                       ? 8e-2
+                               : calls.level == AttentionLevel::plain ? 2e-4
+                                                                      : 6e-3;
+  if (config.positionBias)
     got.dPositionBias.expectNear(expected.dPositionBias, biasTolerance, "position bias");
-  if (C::TimeBias)
+  if (config.timeBias)
     got.dTimeBias.expectNear(expected.dTimeBias, biasTolerance, "time bias");
+}
+
+template <class C, AttentionLevel Level>
+void checkAttention(
+    int64_t heads, const std::vector<int64_t> &lengths, uint64_t seed,
+    const ChangeInputs &change = [](ReferenceInputs &) {}) {
+  checkCalls(kCallsOf<C, Level>, heads, lengths, seed, change);
 }
 
 } // namespace genrec::rt::cuda::testing

@@ -17,7 +17,7 @@ LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
 TIME_TESTS = "AttentionTimes.AnyTimesMma"
 TABLE_TESTS = "AttentionTimes.TableHasTheDefinitionsBuckets"
-PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
+PLAIN_TESTS = "AttentionPlain.EveryThreeOptionsInEveryCombination"
 
 
 def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:

@@ -266,7 +266,7 @@ def kernel_list(source: str, cpu: str, rows: int) -> str:
             kernels.append(
                 f'{{"{name}", {name}, {name}_mapping, {Signature(types).arguments()}, {rows_of(body, rows)}, {width}, '
                 f"{str(adds).lower()}, {str(gathers).lower()}, {{{sums}}}, {f'{name}_sums' if adds else 'nullptr'}, "
-                f"{f'&{name}_pools' if f' {name}_pools{{' in source else 'nullptr'},\n"
+                f"{f'&{name}_pools' if f' {name}_pools = ' in source else 'nullptr'},\n"
                 " [](const genrec::rt::cuda::LaunchShape &shape, const genrec_step *step, void *const *a) {\n"
                 "   (void)a;\n"
                 f"   GENREC_CUDA_LAUNCH(kStream, shape, device::{name}, step{casts}); }}}},"
@@ -274,10 +274,10 @@ def kernel_list(source: str, cpu: str, rows: int) -> str:
     lists = []
     for name, programs, parameters in columns:
         declarations.append(f"__global__ void {name}({parameters});")
-        shapes = re.search(rf"{name}_columns\[\] = \{{(.*)\}};", source)
+        shapes = re.search(rf" {name}_columns\[\d+\] = \{{(.*?)\}};", source, re.DOTALL)
         assert shapes is not None
         arguments = [
-            entry.strip("{}") for shape in re.findall(r"\{(\d+),", shapes[1])
+            entry.strip("{}") for shape in re.findall(r"\.program = (\d+)", shapes[1])
             for entry in re.findall(r"\{[^{}]*\}", bodies[programs[int(shape)]].arguments())
         ]  # fmt: skip
         all_arguments = ", ".join(f"{{{entry}}}" for entry in arguments)
@@ -286,7 +286,7 @@ def kernel_list(source: str, cpu: str, rows: int) -> str:
             f"{{{all_arguments}}},\n [](genrec_step *step, void *const *a) {{\n"
             f"   genrec::rt::kernels::launchColumns(step, {name}_columns, device::{name}, a); }}}},"
         )
-    mappings = re.findall(r"^inline constexpr kernels::[^\n]*;$", source, re.MULTILINE)
+    mappings = re.findall(r"^inline constexpr kernels::.*?;$", source, re.MULTILINE | re.DOTALL)
     return "\n".join(
         [*mappings, 'namespace device { extern "C" {', *declarations, "} }", "const std::vector<Kernel> allKernels = {"]
         + [*kernels, "};", "const std::vector<Columns> allColumns = {", *lists, "};", ""]
@@ -325,7 +325,7 @@ def test_lists_of_several_pieces_have_the_results_of_the_cpu(
     name: str, tmp_path: Path, runtime_objects: Callable[[Path], Path]
 ) -> None:
     model = printed(INPUTS / f"{name}.mlir", tmp_path)
-    assert "_pools{" in model["cuda"].read_text()
+    assert "_pools = {" in model["cuda"].read_text()
     expect_results_of_the_cpu(model, MANY_ROWS, runtime_objects)
 
 

@@ -10,6 +10,8 @@
 
 #include "RowMapping.h"
 
+#include "genrec/Target/EmitC/Fields.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -80,10 +82,10 @@ private:
   int64_t sharedBytes = 0;                       ///< of a row
   SmallVector<emitc::CallOpaqueOp> sharedArrays; ///< which take that as their third argument
   Value reductionMemory;
-  Value chunkBegin, chunkEnd;          ///< rows, of a kernel that adds up sums
-  Value firstRow;                      ///< of those at a time, where rows are spread
-  Operation *spreadRow = nullptr;      ///< the condition that there is such a row
-  SmallVector<std::string> termShapes; ///< initialisers of SumShape, of results with terms
+  Value chunkBegin, chunkEnd;        ///< rows, of a kernel that adds up sums
+  Value firstRow;                    ///< of those at a time, where rows are spread
+  Operation *spreadRow = nullptr;    ///< the condition that there is such a row
+  SmallVector<Attribute> termShapes; ///< SumShape of results with terms
 };
 } // namespace
 
@@ -173,12 +175,12 @@ static SmallVector<Attribute> getTermArguments(const EmitCBuilder &b, const RowT
 
 Value CudaTarget::enterTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows,
                              int64_t domain, int64_t stride) {
-  std::string &text = termShapes.emplace_back();
-  llvm::raw_string_ostream stream(text);
-  stream << "{" << terms.count << ", " << terms.adds.size() << ", " << terms.width << ", " << stride
-         << ", " << domain << ", " << (terms.isScaled ? "true" : "false") << ", {";
-  llvm::interleaveComma(terms.firstTerms, stream);
-  stream << "}}";
+  Fields shape(b.getContext());
+  shape.integer("terms", terms.count).integer("vectors", terms.adds.size());
+  shape.integer("width", terms.width).integer("stride", stride).integer("domain", domain);
+  shape.boolean("isScaled", terms.isScaled);
+  shape.add("firstTerms", b.builder.getI64ArrayAttr(SmallVector<int64_t>(terms.firstTerms)));
+  termShapes.push_back(shape.get());
   return EmitCBuilder::kept(b.named("terms").call("kernels::termsOf",
                                                   b.opaque("kernels::ScatteredTerms"),
                                                   {memory, rows}, getTermArguments(b, terms)));
@@ -236,11 +238,6 @@ void CudaTarget::addRows(const EmitCBuilder &b, Value sums, Value addends, int64
 // Elements
 //===----------------------------------------------------------------------===//
 
-static void hintUnrolled(const EmitCBuilder &b) {
-  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr("#pragma unroll"),
-                            ValueRange());
-}
-
 // A loop over packs, whose number is known so that arrays stay in registers; where the last one is
 // not for all lanes, a condition; and a loop over the elements of a pack.
 ElementLoops CudaTarget::enterElements(const EmitCBuilder &b, int64_t extent) {
@@ -251,7 +248,7 @@ ElementLoops CudaTarget::enterElements(const EmitCBuilder &b, int64_t extent) {
   auto note = [&](Operation *op) { at.outermost = at.outermost ? at.outermost : op; };
   at.place = b.integer(0);
   if (extent > each) {
-    hintUnrolled(b);
+    b.pragma("unroll");
     emitc::ForOp packs =
         b.enterFor(b.integer(0), b.integer((extent + each - 1) / each), b.integer(1), "pack");
     note(packs);
@@ -271,7 +268,7 @@ ElementLoops CudaTarget::enterElements(const EmitCBuilder &b, int64_t extent) {
     at.slot = at.place;
     return at;
   }
-  hintUnrolled(b);
+  b.pragma("unroll");
   at.insideHint = &*std::prev(b.builder.getInsertionPoint());
   emitc::ForOp inside =
       b.enterFor(b.integer(0), b.integer(at.pack), b.integer(1), mapping.lanes == 1 ? "i" : "j");
@@ -407,24 +404,24 @@ LogicalResult CudaTarget::finish(const EmitCBuilder &b, KernelFunction &kernel) 
 void CudaTarget::describe(const EmitCBuilder &b, StringRef name) {
   if (isColumn)
     return;
-  std::string text = "inline constexpr kernels::RowMapping " + name.str() + "_mapping{" +
-                     std::to_string(mapping.lanes) + ", " + std::to_string(sharedBytes) +
-                     (mapping.isSpread ? ", true};" : "};");
-  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text), ValueRange());
+  Fields fields(b.getContext());
+  fields.integer("lanes", mapping.lanes).integer("sharedBytes", sharedBytes);
+  fields.boolean("isSpread", mapping.isSpread);
+  b.constexprGlobal(name + "_mapping", b.opaque("kernels::RowMapping"), fields.get());
   describeSums(b, name);
 }
 
 void CudaTarget::describeSums(const EmitCBuilder &b, StringRef name) {
-  SmallVector<std::string> shapes;
+  SmallVector<Attribute> shapes;
   auto next = termShapes.begin();
   for (auto [result, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>()))
     if (role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered)
-      shapes.push_back(getTerms(result) ? *next++ : "{}");
+      shapes.push_back(getTerms(result) ? *next++ : Fields(b.getContext()).get());
   if (shapes.empty())
     return;
-  std::string text = "inline constexpr kernels::SumShape " + name.str() + "_sums[] = {" +
-                     llvm::join(shapes, ", ") + "};";
-  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text), ValueRange());
+  auto count = static_cast<int64_t>(shapes.size());
+  b.constexprGlobal(name + "_sums", emitc::ArrayType::get({count}, b.opaque("kernels::SumShape")),
+                    b.builder.getArrayAttr(shapes));
 }
 
 std::unique_ptr<KernelTarget> genrec::createCudaKernelTarget(RowKernelOp kernel, bool isColumn) {
@@ -457,12 +454,15 @@ void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<s
     b.callVoid("kernels::runColumns", entry->getArguments(), arguments);
     emitc::ReturnOp::create(b.builder, b.loc, Value());
   }
-  std::string text = "inline constexpr kernels::ColumnShape " + name.str() + "_columns[] = {";
-  for (auto [number, column] : llvm::enumerate(columns)) {
-    text += number ? ", {" : "{";
-    llvm::interleave(
-        column, [&](int64_t value) { text += std::to_string(value); }, [&] { text += ", "; });
-    text += "}";
-  }
-  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text + "};"), ValueRange());
+  SmallVector<Attribute> shapes;
+  for (const SmallVector<int64_t> &column : columns)
+    shapes.push_back(Fields(b.getContext())
+                         .integer("program", column[0])
+                         .integer("pointers", column[1])
+                         .integer("domain", column[2])
+                         .get());
+  auto count = static_cast<int64_t>(shapes.size());
+  b.constexprGlobal(name + "_columns",
+                    emitc::ArrayType::get({count}, b.opaque("kernels::ColumnShape")),
+                    b.builder.getArrayAttr(shapes));
 }

@@ -297,6 +297,35 @@ static bool readsLower(Value row) {
          });
 }
 
+/// An input of rows of a parameter or, by their handles, of a table.
+void KernelOutliner::bindRow(unsigned input, Value row) {
+  Value argument = kernel.getBody().getArgument(input);
+  Value value = kernel.getInputs()[input], pointer = inputPointers[input];
+  auto type = cast<RowType>(cast<RankedTensorType>(value.getType()).getElementType());
+  EmitCBuilder named = b.named(getValueName(value) + "_row");
+  int64_t width = type.getWidth();
+  if (Value states = statePointers[input]) {
+    int64_t count = getRowsParameter(value).getOptimizer().getStateCount();
+    bindings.rows[argument] = {named.add(pointer, getOffset(row, width)),
+                               named.add(states, getOffset(row, width * count)), width};
+    return;
+  }
+  if (hasTableRows(input))
+    prefetchTableRow(input, row);
+  Value handle = named.loadElement(pointer, row);
+  Value values = handle;
+  if (type.getElement() == RowElement::bf16)
+    values = named.call("kernels::bf16Values", b.pointer(b.opaque("kernels::Bf16")), {handle});
+  Value lower, isHot;
+  if (readsLower(argument)) {
+    lower = named.call("kernels::lowerHalves", b.pointer(b.u16()),
+                       {handle, b.integer(type.getLowerOffset())});
+    isHot = named.call("kernels::isHot", b.i1(), {handle, lower});
+  }
+  bindings.rows[argument] = {values, b.add(handle, b.integer(type.getStateOffset())), width, lower,
+                             isHot};
+}
+
 void KernelOutliner::bindInput(unsigned input) {
   Value argument = kernel.getBody().getArgument(input);
   auto role = cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
@@ -315,30 +344,8 @@ void KernelOutliner::bindInput(unsigned input) {
   int64_t stride = row ? getRowAddress(value).stride : 0;
   EmitCBuilder named = b.named(getValueName(value) + "_row");
   Value offset = row ? getOffset(row, stride) : Value();
-  if (auto rowType = dyn_cast<RowType>(type.getElementType())) {
-    int64_t width = rowType.getWidth();
-    if (Value states = statePointers[input]) {
-      int64_t count = getRowsParameter(value).getOptimizer().getStateCount();
-      bindings.rows[argument] = {named.add(pointer, getOffset(row, width)),
-                                 named.add(states, getOffset(row, width * count)), width};
-    } else {
-      if (hasTableRows(input))
-        prefetchTableRow(input, row);
-      Value handle = named.loadElement(pointer, row);
-      Value values = handle;
-      if (rowType.getElement() == RowElement::bf16)
-        values = named.call("kernels::bf16Values", b.pointer(b.opaque("kernels::Bf16")), {handle});
-      Value lower, isHot;
-      if (readsLower(argument)) {
-        lower = named.call("kernels::lowerHalves", b.pointer(b.u16()),
-                           {handle, b.integer(rowType.getLowerOffset())});
-        isHot = named.call("kernels::isHot", b.i1(), {handle, lower});
-      }
-      bindings.rows[argument] = {values, b.add(handle, b.integer(rowType.getStateOffset())), width,
-                                 lower, isHot};
-    }
-    return;
-  }
+  if (isa<RowType>(type.getElementType()))
+    return bindRow(input, row);
   if (isSegmentSum(input)) {
     assert(role == OperandRole::aligned && "a sum per row of the kernel");
     Value array = sums[input], operands[] = {pointer, row, b.decay(array)};

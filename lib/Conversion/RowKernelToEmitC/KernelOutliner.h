@@ -114,6 +114,7 @@ private:
   void finishUnit(const Pooled &pooled);
   /// Binds the inputs of column ops, or those of other ops.
   void bindInputs(const BodySchedule &schedule, bool ofColumns);
+  void bindRow(unsigned input, mlir::Value row);
   void bindInput(unsigned input);
   /// Whether the input has a table row for each row of the innermost loop.
   bool hasTableRows(unsigned input);

@@ -8,6 +8,7 @@
 
 #include "KernelOutliner.h"
 
+#include "genrec/Target/EmitC/Fields.h"
 #include "genrec_rt/pool_pieces.h"
 
 using namespace mlir;
@@ -289,21 +290,21 @@ void KernelOutliner::describePools(StringRef name) const {
   int64_t inputs = 0;
   for (Value input : op.getInputs())
     inputs += getRowsParameter(input) ? 2 : 1;
-  std::string results;
-  llvm::raw_string_ostream stream(results);
-  int64_t count = 0;
+  SmallVector<Attribute> results;
   for (const Pooled &pool : pooled) {
     if (isChoice(pool.kind))
       continue;
     auto type = cast<RankedTensorType>(op.getResult(pool.result).getType());
-    stream << (count++ ? ", {" : "{") << inputs + pool.result << ", " << getRowSize(type) << ", "
-           << pool.word << ", kernels::PoolOf::" << stringifyPoolKind(pool.kind) << ", "
-           << (type.getElementType().isF32() ? "false" : "true") << "}";
+    Fields result(b.getContext());
+    result.integer("pointer", inputs + pool.result).integer("width", getRowSize(type));
+    result.integer("word", pool.word);
+    result.name("of", "kernels::PoolOf::" + stringifyPoolKind(pool.kind));
+    results.push_back(result.boolean("isInteger", !type.getElementType().isF32()).get());
   }
   int64_t number =
       index.getDomain(FlatSymbolRefAttr::get(DomainOp(nest.back().domain).getSymNameAttr()));
-  std::string text = llvm::formatv("inline constexpr kernels::PoolShape {0}_pools{{{1}, {2}, {3}, "
-                                   "{4}, {{{5}}};",
-                                   name, number, listDepth, partWords, count, results);
-  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text), ValueRange());
+  Fields shape(b.getContext());
+  shape.integer("domain", number).integer("depth", listDepth).integer("words", partWords);
+  shape.integer("count", results.size()).add("results", b.builder.getArrayAttr(results));
+  b.constexprGlobal(name + "_pools", b.opaque("kernels::PoolShape"), shape.get());
 }

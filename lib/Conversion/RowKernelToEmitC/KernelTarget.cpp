@@ -105,10 +105,7 @@ void CpuTarget::prefetchRow(const EmitCBuilder &b, Value handles, Value row, Val
 // checks on loops with dozens of arrays. Vectorising is safe: two arrays are the same or do not
 // overlap, and an iteration accesses only elements of its own number.
 void CpuTarget::hintVectors(const EmitCBuilder &b, bool staysLoop) {
-  std::string hint = "#pragma clang loop vectorize(assume_safety)";
-  if (staysLoop)
-    hint += " unroll(disable)";
-  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(hint), ValueRange());
+  b.pragma(Twine("clang loop vectorize(assume_safety)") + (staysLoop ? " unroll(disable)" : ""));
 }
 
 ElementLoops CpuTarget::enterElements(const EmitCBuilder &b, int64_t extent) {

@@ -25,7 +25,7 @@ static std::string getComment(RowKernelOp kernel) {
                     : origin.front() == '('                                       ? " "
                     : kernel->hasAttr(GenRecDialect::OpsAttrHelper::getNameStr()) ? ": "
                                                                                   : "; ";
-  return ("// Over @" + kernel.getDomain().getType().getDomain().getValue() + joint + origin).str();
+  return ("Over @" + kernel.getDomain().getType().getDomain().getValue() + joint + origin).str();
 }
 
 namespace {
@@ -89,8 +89,8 @@ FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
                                                            KernelOutliner &outliner,
                                                            KernelTarget &target,
                                                            OpBuilder &builder) {
-  auto comment = emitc::VerbatimOp::create(builder, kernel.getLoc(),
-                                           builder.getStringAttr(getComment(kernel)), ValueRange());
+  EmitCBuilder b(builder, kernel.getLoc());
+  emitc::VerbatimOp comment = b.comment(getComment(kernel));
   FailureOr<emitc::FuncOp> function = outliner.outline(getStepOpName(kernel));
   if (failed(function))
     return failure();
@@ -99,7 +99,7 @@ FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
   if (isNew) {
     known->second = makeUnique(function->getSymName().str());
     function->setSymName(known->second);
-    target.describe(EmitCBuilder(builder, kernel.getLoc()), known->second);
+    target.describe(b, known->second);
     outliner.describePools(known->second);
     ++kernels;
     loops += outliner.loopCount;
@@ -255,6 +255,5 @@ void OutlineKernelsPass::runOnOperation() {
     if (failed(outlineModel(model, target)))
       return signalPassFailure();
   if (target.hasDevice)
-    for (auto table : getOperation().getOps<emitc::GlobalOp>())
-      table->setAttr(kDeviceAttrName, UnitAttr::get(&getContext()));
+    moveTablesToDevice(getOperation());
 }

@@ -7,10 +7,9 @@
 
 #include "Description.h"
 
-#include "Fields.h"
-
 #include "genrec/Analysis/Identity.h"
 #include "genrec/Dialect/GenRec/Step/Target.h"
+#include "genrec/Target/EmitC/Fields.h"
 #include "genrec_rt/kinds.h"
 
 using namespace mlir;

@@ -112,10 +112,8 @@ LogicalResult LowerToRuntimePass::lowerModel(ModelOp model) {
       functions.end();
     }
   }
-  if (Target::of(getOperation())
-          .hasDevice) // constants that kernels read; those of the description come now
-    for (auto table : getOperation().getOps<emitc::GlobalOp>())
-      table->setAttr(kDeviceAttrName, UnitAttr::get(&getContext()));
+  if (Target::of(getOperation()).hasDevice)
+    moveTablesToDevice(getOperation());
   emitDescription(index, names, ops, compiler, builder);
   model->erase();
   return success();

@@ -417,7 +417,8 @@ LogicalResult FunctionPrinter::print() {
 //===----------------------------------------------------------------------===//
 
 static void printGlobal(emitc::GlobalOp global, raw_indented_ostream &os) {
-  os << (global->hasAttr(kDeviceAttrName) ? "__device__ " : "");
+  os << (global->hasAttr(kDeviceAttrName) ? "__device__ " : "")
+     << (global->hasAttr(kConstexprAttrName) ? "inline constexpr " : "");
   os << (global.getExternSpecifier() ? "extern " : "")
      << (global.getStaticSpecifier() ? "static " : "");
   os << getCppDeclaration(global.getType(), global.getSymName(), global.getConstSpecifier(), false);

@@ -59,8 +59,8 @@ Value EmitCBuilder::call(StringRef callee, Type result, ValueRange operands,
                          ArrayRef<Attribute> templateArguments) const {
   ArrayAttr arguments =
       templateArguments.empty() ? ArrayAttr() : builder.getArrayAttr(templateArguments);
-  return emitc::CallOpaqueOp::create(builder, loc, TypeRange(result), callee, operands,
-                                     ArrayAttr(), arguments)
+  return emitc::CallOpaqueOp::create(builder, loc, TypeRange(result), callee, operands, ArrayAttr(),
+                                     arguments)
       .getResult(0);
 }
 
@@ -90,9 +90,8 @@ void EmitCBuilder::assign(Value place, Value value) const {
 
 Value EmitCBuilder::element(Value pointer, Value index) const {
   Type type = pointer.getType();
-  Type element = isa<emitc::ArrayType>(type)
-                     ? cast<emitc::ArrayType>(type).getElementType()
-                     : cast<emitc::PointerType>(type).getPointee();
+  Type element = isa<emitc::ArrayType>(type) ? cast<emitc::ArrayType>(type).getElementType()
+                                             : cast<emitc::PointerType>(type).getPointee();
   return emitc::SubscriptOp::create(builder, loc, emitc::LValueType::get(element), pointer,
                                     ValueRange(index));
 }
@@ -107,7 +106,8 @@ void EmitCBuilder::storeElement(Value pointer, Value index, Value value) const {
 
 Value EmitCBuilder::memberOf(Value pointer, StringRef name, Type type) const {
   Type pointee = cast<emitc::PointerType>(pointer.getType()).getPointee();
-  Value place = emitc::DereferenceOp::create(builder, loc, emitc::LValueType::get(pointee), pointer);
+  Value place =
+      emitc::DereferenceOp::create(builder, loc, emitc::LValueType::get(pointee), pointer);
   return member(place, name, type);
 }
 
@@ -161,8 +161,12 @@ emitc::IfOp EmitCBuilder::enterIf(Value condition) const {
   return op;
 }
 
-void EmitCBuilder::comment(const Twine &text) const {
-  emitc::VerbatimOp::create(builder, loc, builder.getStringAttr("// " + text), ValueRange());
+emitc::VerbatimOp EmitCBuilder::comment(const Twine &text) const {
+  return emitc::VerbatimOp::create(builder, loc, builder.getStringAttr("// " + text), ValueRange());
+}
+
+void EmitCBuilder::pragma(const Twine &text) const {
+  emitc::VerbatimOp::create(builder, loc, builder.getStringAttr("#pragma " + text), ValueRange());
 }
 
 EmitCBuilder EmitCBuilder::named(const Twine &name) const {
@@ -193,18 +197,34 @@ Value EmitCBuilder::constantTable(DenseElementsAttr values, StringRef name) cons
   emitc::GlobalOp table;
   int64_t count = 0;
   for (auto global : module.getOps<emitc::GlobalOp>()) {
+    if (!global.getInitialValue())
+      continue;
     ++count;
-    if (global.getInitialValue() && *global.getInitialValue() == values)
+    if (*global.getInitialValue() == values)
       table = global;
   }
   if (!table) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module.getBody());
-    table =
-        emitc::GlobalOp::create(builder, loc, (name + "_constant_" + Twine(count)).str(), type,
-                                values, /*extern_specifier=*/false, /*static_specifier=*/true,
-                                /*const_specifier=*/true);
+    table = emitc::GlobalOp::create(builder, loc, (name + "_constant_" + Twine(count)).str(), type,
+                                    values, /*extern_specifier=*/false, /*static_specifier=*/true,
+                                    /*const_specifier=*/true);
   }
   Value place = emitc::GetGlobalOp::create(builder, loc, type, table.getSymName());
   return decay(place);
+}
+
+void EmitCBuilder::constexprGlobal(const Twine &name, Type type, Attribute value) const {
+  auto global =
+      emitc::GlobalOp::create(builder, loc, name.str(), type, /*initial_value=*/Attribute(),
+                              /*extern_specifier=*/false, /*static_specifier=*/false,
+                              /*const_specifier=*/false);
+  global->setAttr(kConstexprAttrName, builder.getUnitAttr());
+  global->setAttr(kFieldsAttrName, value);
+}
+
+void genrec::moveTablesToDevice(ModuleOp module) {
+  for (auto global : module.getOps<emitc::GlobalOp>())
+    if (global.getInitialValue())
+      global->setAttr(kDeviceAttrName, UnitAttr::get(module.getContext()));
 }

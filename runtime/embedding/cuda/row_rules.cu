@@ -112,7 +112,7 @@ void EmbeddingStore::evict(const StoreStream &on, int64_t step, int64_t expired)
     const int64_t numbers = readCounters(stream).rows, room = capacityBucket(numbers);
     uint8_t *inUse = masks.ensure(2 * room, stream), *flagged = inUse + room;
     if (checksTime && numbers > 0) {
-      flagInUse(-1, numbers, inUse, stream);
+      flagInUse(kAllMembers, numbers, inUse, stream);
       GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagExpired, addresses, sightingOffset(),
                          inUse, numbers, latest, flagged);
       eraseFlagged(flagged, numbers, stream);
@@ -122,7 +122,8 @@ void EmbeddingStore::evict(const StoreStream &on, int64_t step, int64_t expired)
       const int64_t excess = rules.excess(answeredRows(member));
       if (excess == 0)
         continue;
-      flagInUse(config.members.empty() ? -1 : static_cast<int64_t>(member), numbers, inUse, stream);
+      flagInUse(config.members.empty() ? kAllMembers : static_cast<int64_t>(member), numbers, inUse,
+                stream);
       lowest.flag(addresses, sightingOffset(), rules.eviction, inUse, numbers, excess, step,
                   flagged, stream);
       eraseFlagged(flagged, numbers, stream);

@@ -104,6 +104,9 @@ struct StoreConfig {
   }
 };
 
+/// As a member of a store: all tables that share it.
+constexpr int64_t kAllMembers = -1;
+
 /// Who reaches an address: the host alone, both, or the device alone.
 enum class MemoryKind : int32_t { host, pinned, device };
 
@@ -182,8 +185,8 @@ public:
   virtual int64_t size(const StoreStream &on) const = 0;
   virtual int64_t memberSize(const StoreStream &on, int64_t member) const = 0;
 
-  /// Ids and addresses of the rows of a member from place `first` on, in the order of their
-  /// numbers. Either array may be null. Waits for the stream.
+  /// Ids and addresses of the rows of a member (or kAllMembers) from place `first` on, in the order
+  /// of their numbers. Either array may be null. Waits for the stream.
   virtual void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count,
                           int64_t *ids, float **rows) const = 0;
 

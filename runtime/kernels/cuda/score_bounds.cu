@@ -6,6 +6,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 
 namespace genrec::rt::cuda {
 
@@ -22,8 +23,7 @@ __global__ void __launch_bounds__(kThreads)
     float sum = 0;
     for (int64_t c = laneOf(); c < dim; c += kWarp)
       sum = fmaf(rows[row * ld + c], rows[row * ld + c], sum);
-    for (int by = kWarp / 2; by > 0; by /= 2)
-      sum += __shfl_xor_sync(kAllLanes, sum, by);
+    sum = sumOfLanes(sum);
     if (laneOf() == 0)
       norms[row] = sqrtf(sum);
   }

@@ -26,14 +26,15 @@ inline constexpr llvm::StringLiteral kDeviceAttrName = "emit.device";
 /// The initial value of a global: `#genrec.fields` for a struct, or an array of these or of
 /// numbers.
 inline constexpr llvm::StringLiteral kFieldsAttrName = "emit.fields";
+/// Unit attribute of a global that is `inline constexpr`.
+inline constexpr llvm::StringLiteral kConstexprAttrName = "emit.constexpr";
 /// Unit attribute of an op whose result must be a variable, even if it has one use.
 inline constexpr llvm::StringLiteral kVariableAttrName = "emit.variable";
 
 /// Builds EmitC ops at `loc`.
 class EmitCBuilder {
 public:
-  EmitCBuilder(mlir::OpBuilder &builder, mlir::Location loc)
-      : builder(builder), loc(loc) {}
+  EmitCBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
 
   mlir::MLIRContext *getContext() const { return builder.getContext(); }
 
@@ -95,6 +96,8 @@ public:
   mlir::Value decay(mlir::Value array) const;
   /// A pointer to a constant array in the module; equal arrays are shared.
   mlir::Value constantTable(mlir::DenseElementsAttr values, llvm::StringRef name) const;
+  /// A global of the module that is `inline constexpr`; `value` is what `emit.fields` may be.
+  void constexprGlobal(const llvm::Twine &name, mlir::Type type, mlir::Attribute value) const;
 
   //===-- control flow -----------------------------------------------------===//
   /// for (i = begin; i < end; i += step). Moves the builder into the body; `leave` takes the
@@ -103,7 +106,10 @@ public:
                               llvm::StringRef name) const;
   mlir::emitc::IfOp enterIf(mlir::Value condition) const;
   void leave(mlir::Operation *op) const { builder.setInsertionPointAfter(op); }
-  void comment(const llvm::Twine &text) const;
+  // What EmitC has no op for:
+  mlir::emitc::VerbatimOp comment(const llvm::Twine &text) const;
+  /// Of the loop behind it.
+  void pragma(const llvm::Twine &text) const;
 
   /// A copy of the builder that names the values it makes.
   EmitCBuilder named(const llvm::Twine &name) const;
@@ -116,6 +122,9 @@ public:
   mlir::OpBuilder &builder;
   mlir::Location loc;
 };
+
+/// Puts the constant tables of a module, which kernels read, into device memory.
+void moveTablesToDevice(mlir::ModuleOp module);
 
 } // namespace genrec
 

@@ -4,6 +4,7 @@
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Dialect/GenRec/Step/Target.h"
+#include "genrec_rt/library_size.h"
 #include "genrec_rt/scratch_sizes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -46,10 +47,10 @@ bool hasWholeParts(Value rows, int64_t parts = 1) {
   return getRowSize(rows.getType()) % (parts * 8) == 0;
 }
 
-/// Below that a device's library takes no products (kernels/cuda/library_products.h).
+/// Whether a device's library takes products of these sizes.
 bool isLibrarySize(Value x, Value y) {
-  constexpr int64_t kLeast = 32;
-  return getRowSize(x.getType()) >= kLeast && getRowSize(y.getType()) >= kLeast;
+  return getRowSize(x.getType()) >= rt::kLeastLibrarySize &&
+         getRowSize(y.getType()) >= rt::kLeastLibrarySize;
 }
 
 template <typename OpT> struct LinearStep : DenseModel<LinearStep<OpT>, OpT> {
@@ -95,8 +96,10 @@ struct WeightGradientStep : DenseModel<WeightGradientStep, WeightGradientOp> {
   }
   BlockScratch getBlockScratch(Operation *op, const StepSizes &) const {
     auto gradient = cast<WeightGradientOp>(op);
-    return {0, 4 * getRowSize(gradient.getX().getType()) *
-                   rt::wholeVectors(getRowSize(gradient.getY().getType())), 0};
+    return {0,
+            4 * getRowSize(gradient.getX().getType()) *
+                rt::wholeVectors(getRowSize(gradient.getY().getType())),
+            0};
   }
 };
 

@@ -202,7 +202,7 @@ private:
   void makeRoomForHot(int64_t count, cudaStream_t stream);
   void giveBack(float *const *rows, int64_t count, bool ofAll, cudaStream_t stream);
   void giveBackErased(int64_t count, cudaStream_t stream);
-  /// Flags the rows in use of numbers 0 to `numbers` - 1, those of a member where it is not -1.
+  /// Flags the rows in use of numbers 0 to `numbers` - 1, of a member or of kAllMembers.
   void flagInUse(int64_t member, int64_t numbers, uint8_t *inUse, cudaStream_t stream) const;
   /// Brings `listing` up to date; its number of rows.
   int64_t list(int64_t member, cudaStream_t stream) const;

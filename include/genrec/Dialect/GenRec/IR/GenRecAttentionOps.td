@@ -59,7 +59,8 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [GenRec_Product, GenRec_ReadsStr
 
     With `bf16` (`ProductOpInterface`), q, k and v are rounded to bfloat16, and so is what they are
     weighted with before it is divided: silu(s_ij), or exp(s_ij - max_j s_ij), where dropout keeps it.
-    n, Σ_j and 1 / (1 - dropout) are f32 and apply to the sum over j.
+    n, Σ_j and 1 / (1 - dropout) are f32 and apply to the sum over j. q, k and v may all have been
+    rounded before: of type bf16, with everything else of f32 (`round-factors`).
 
     An empty list has no result rows. Lists have at most 2^20 rows. In a root domain every row
     attends only to itself. SiLU scores: Zhai et al. 2024 (HSTU), eq. 2 and 3.
@@ -101,7 +102,7 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [GenRec_Product, GenRec
     types. With `bf16`, q, k, v and the gradient g of `out` are rounded to bfloat16, as are silu(s_ij)
     or softmax(s)_ij where dropout keeps it (times g_i: the gradient of v) and ds_ij (times k and q).
     The biases' gradients add up ds_ij as it was. Σ_j a_ij da_ij is g_i · out_i, of which nothing is
-    rounded.
+    rounded, unless g was before: where q, k and v are of type bf16, g is.
 
     ```mlir
     %dq, %dk, %dv, %dbias = genrec.attention_grad silu %seq_vector, %seq_vector, %seq_vector

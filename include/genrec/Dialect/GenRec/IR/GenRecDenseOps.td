@@ -21,7 +21,8 @@ def GenRec_LinearOp : GenRec_Op<"linear", [GenRec_Product, GenRec_IsLinearIn, Ge
   let description = [{
     x: rows [k]; weight: shared [k, n], or [n, k] with `transposed`; bias: shared
     [n]; result rows [n]. All of one float type. With `bf16` (`ProductOpInterface`) x and weight are
-    rounded to bfloat16; the bias is not.
+    rounded to bfloat16; the bias is not. Then x may have been rounded before: of type bf16, with the
+    others of f32 (`round-factors`).
 
     ```mlir
     %scores = genrec.linear %user_vector, %weight bias %bias
@@ -40,7 +41,8 @@ def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [GenRec_Product, GenR
   let description = [{
     x: rows [k], y: rows [n] of one domain; result: shared [k, n]. The gradient of a linear layer's
     weight. Rows are summed in fixed chunks, so the result is bitwise equal for any number of
-    threads. With `bf16` x and y are rounded to bfloat16.
+    threads. With `bf16` x and y are rounded to bfloat16; each may have been rounded before, of type
+    bf16 (`round-factors`).
 
     ```mlir
     %dweight = genrec.weight_gradient %shown_vector, %logits

@@ -143,7 +143,8 @@ def GenRec_ProductOpInterface : OpInterface<"ProductOpInterface"> {
     attribute `bf16` it rounds the factors to bfloat16, to nearest, ties to even; products are added
     up in f32, and results are f32. Gradients are computed as if nothing were rounded, by products
     that round their own factors. `mixed-precision` sets the attribute, differentiation and
-    decomposition hand it on.
+    decomposition hand it on. Where an op says so, a factor may be of type bf16: `round-factors` has
+    rounded it before, once for all products of the value.
   }];
   let methods = [
     InterfaceMethod<"Whether factors are rounded to bfloat16.", "bool", "getBf16", (ins)>,

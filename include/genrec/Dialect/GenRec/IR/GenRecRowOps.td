@@ -121,6 +121,9 @@ def GenRec_CastOp : GenRec_TransformOp<"cast", [GenRec_BoundsIds, GenRec_RoundsN
     truncate towards 0 and saturate; NaN becomes 0. To i1: true if an integer is not 0, or if a
     float is at least 1. From i1: 0 or 1. There is a gradient only between floats.
 
+    Also from f32 to bf16, to nearest, ties to even: a factor that products with `bf16` take rounded
+    (`ProductOpInterface`). Only `round-factors` makes such a cast, after differentiation.
+
     ```mlir
     %seconds = genrec.cast %time : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xf32, #genrec.rows<@history>>
     ```

@@ -19,6 +19,7 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/factors.h"
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 #include "genrec_rt/kernels/shared/math.h"
 
 namespace genrec::rt::cuda {
@@ -52,17 +53,6 @@ constexpr int kThreads = 128, kWarps = kThreads / kWarp;
 /// The keys that a query meets.
 __device__ inline int64_t listOfQuery(const CrossAttention &a, int64_t query) {
   return a.keys->parent_domain == a.queries ? query : listOfRow(a.queries, query);
-}
-
-__device__ inline float warpSum(float x) {
-  for (int by = kWarp / 2; by > 0; by /= 2)
-    x += __shfl_xor_sync(kAllLanes, x, by);
-  return x;
-}
-__device__ inline float warpMax(float x) {
-  for (int by = kWarp / 2; by > 0; by /= 2)
-    x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, by));
-  return x;
 }
 
 /// What a warp has in shared memory: 32 rows by 32 columns. The odd stride keeps columns on
@@ -131,10 +121,10 @@ struct Softmax {
   /// multiplied by.
   __device__ float add(float score, bool counts, float &rescale) {
     const float before = greatest;
-    greatest = fmaxf(before, warpMax(counts ? score : -__builtin_inff()));
+    greatest = fmaxf(before, mostOfLanes(counts ? score : -__builtin_inff()));
     rescale = total == 0 ? 0.0f : kernels::detail::expNegative(before - greatest);
     const float weight = counts ? kernels::detail::expNegative(score - greatest) : 0.0f;
-    total = total * rescale + warpSum(weight);
+    total = total * rescale + sumOfLanes(weight);
     return weight;
   }
 };
@@ -208,7 +198,7 @@ __global__ void __launch_bounds__(kThreads, 8)
         float score, rescale;
         const float dot = dots(key, count, score);
         const float weight = softmax.add(score, laneOf() < count, rescale);
-        mean = mean * rescale + warpSum(weight * dot);
+        mean = mean * rescale + sumOfLanes(weight * dot);
       });
       mean = softmax.total > 0 ? mean / softmax.total : 0.0f;
       forTiles(begin, end, [&](int64_t key, int count) {

@@ -30,11 +30,10 @@
 
 #include "genrec_rt/kernels/cuda/linear_products.h"
 #include "genrec_rt/kernels/cuda/sized_products.h"
+#include "genrec_rt/library_size.h"
 
 namespace genrec::rt::cuda {
 
-/// Below that our tiles run: not measured on a device yet.
-constexpr int64_t kLeastLibrarySize = 32;
 constexpr int64_t kPlannedRows = 4096;
 
 /// Whether cuBLASLt runs the product. Makes its plan (descriptors and algorithm), once per shape.

@@ -18,6 +18,7 @@
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_BIAS_GRADIENT_H
 
 #include "genrec_rt/kernels/cuda/attention/tile_terms.h"
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 
 namespace genrec::rt::cuda {
 
@@ -117,7 +118,7 @@ template <bool ByPair> struct WarpHistogram {
   }
   /// Adds the values of all lanes.
   __device__ void add(int bucket, float value) {
-    const float total = warpSum(value);
+    const float total = sumOfLanes(value);
     if (laneOf() == 0)
       sum[bucket] += total;
   }
@@ -158,7 +159,7 @@ struct HeldBias {
   __device__ void flush(bool leaves, float factor, const BiasQuantum &quantum, Word *sums) const {
     const int first = __shfl_sync(kAllLanes, bucket, 0);
     if (__all_sync(kAllLanes, leaves && bucket == first)) {
-      const float total = warpSum(sum);
+      const float total = sumOfLanes(sum);
       if (laneOf() == 0 && total != 0)
         quantum.add(sums, bucket, total * factor);
     } else if (leaves && sum != 0) {
@@ -215,7 +216,7 @@ addPositionGradients(const Fragment<N> &gradients, const RowTotals &totals,
   // Far from the diagonal all distances fall into the first bucket, or the last.
   const int least = positionBucket(args, warpBegin - (columnBegin + N - 1));
   if (least == positionBucket(args, warpBegin + 15 - columnBegin)) {
-    const float total = warpSum(totals.sum[0] + totals.sum[1]);
+    const float total = sumOfLanes(totals.sum[0] + totals.sum[1]);
     if (laneOf() == 0)
       quantum.add(sums, least, total * factor);
     return;

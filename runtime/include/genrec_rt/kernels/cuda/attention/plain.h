@@ -14,6 +14,7 @@
 
 #include "genrec_rt/kernels/cuda/attention/plain_tiles.h"
 #include "genrec_rt/kernels/cuda/attention/prepare.h"
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 
 namespace genrec::rt::cuda {
 
@@ -117,6 +118,19 @@ __device__ PairGradient pairGradient(const PairTerms<C> &terms, const BackwardSp
   }
 }
 
+/// Calls each(row, column, dot, dWeight) for the pairs of a thread, all of whose products are
+/// there.
+template <class C, class Each>
+__device__ __forceinline__ void forPairs(const Place &place, const Products<C> &dots,
+                                         const Products<C> &dWeights, const Each &each) {
+#pragma unroll
+  for (int i = 0; i < kRows<C>; ++i)
+#pragma unroll
+    for (int j = 0; j < kColumns<C>; ++j)
+      each(place.row + i * kRowThreads, place.lane + j * kLanes, dots.values[i][j],
+           dWeights.values[i][j]);
+}
+
 /// Weights of a tile of keys in softmax: what a thread has seen of its rows.
 template <class C> struct SoftmaxRows {
   float most[kRows<C>], total[kRows<C>]; ///< the latter of this thread's keys
@@ -133,8 +147,7 @@ template <class C> struct SoftmaxRows {
 #pragma unroll
     for (int j = 0; j < kColumns<C>; ++j)
       tileMost = fmaxf(tileMost, scores[j]);
-    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
-      tileMost = fmaxf(tileMost, __shfl_xor_sync(kAllLanes, tileMost, lanes));
+    tileMost = mostOfLanes<kLanes>(tileMost);
     if (tileMost > most[i]) {
       factor = kernels::exp(most[i] - tileMost);
       most[i] = tileMost;
@@ -148,12 +161,7 @@ template <class C> struct SoftmaxRows {
     }
     return factor;
   }
-  __device__ float sum(int i) const {
-    float sum = total[i];
-    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
-      sum += __shfl_xor_sync(kAllLanes, sum, lanes);
-    return sum;
-  }
+  __device__ float sum(int i) const { return sumOfLanes<kLanes>(total[i]); }
 };
 
 /// Adds the gradients of a tile of pairs to those of positions: a thread takes a part of a
@@ -252,7 +260,7 @@ __global__ void __launch_bounds__(kPlainThreads)
                           int tilesPerList, int pairBits) {
   using Shared = plain::Shared<C, true>;
   GENREC_DYNAMIC_SHARED(Shared, shared);
-  constexpr int kTile = kPlainTile<C>, kRows = plain::kRows<C>, kColumns = plain::kColumns<C>;
+  constexpr int kTile = kPlainTile<C>, kRows = plain::kRows<C>;
   const AttentionUnit<C, kTile> unit(args, blockIdx.x, tilesPerList, C::Causal);
   if (!unit.hasRows())
     return;
@@ -268,21 +276,14 @@ __global__ void __launch_bounds__(kPlainThreads)
     shared->loadKeys(args, unit.first, unit.head, tiles.range(begin));
     const plain::Products<C> dots(shared->q, shared->k, place);
     const plain::Products<C> dWeights(shared->dOut, shared->v, place);
-#pragma unroll
-    for (int i = 0; i < kRows; ++i)
-#pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-        const int row = place.row + i * plain::kRowThreads;
-        const int column = place.lane + j * plain::kLanes;
-        const int query = unit.begin + row, key = begin + column;
-        const float dScore = plain::pairGradient<C>(terms, space, dots.values[i][j],
-                                                    dWeights.values[i][j], query, key)
-                                 .dScore;
-        shared->gradients.at(row, column) = dScore;
-        if constexpr (C::TimeBias)
-          if (dScore != 0)
-            quantum.add(space.timeSums, terms.time(query, key), dScore);
-      }
+    plain::forPairs(place, dots, dWeights, [&](int row, int column, float dot, float dWeight) {
+      const int query = unit.begin + row, key = begin + column;
+      const float dScore = plain::pairGradient<C>(terms, space, dot, dWeight, query, key).dScore;
+      shared->gradients.at(row, column) = dScore;
+      if constexpr (C::TimeBias)
+        if (dScore != 0)
+          quantum.add(space.timeSums, terms.time(query, key), dScore);
+    });
     __syncthreads();
     if constexpr (C::PositionBias)
       plain::addPositionGradients(terms, shared->gradients, begin - unit.begin, quantum,
@@ -305,7 +306,7 @@ __global__ void __launch_bounds__(kPlainThreads)
                        int tilesPerList) {
   using Shared = plain::Shared<C, true>;
   GENREC_DYNAMIC_SHARED(Shared, shared);
-  constexpr int kTile = kPlainTile<C>, kRows = plain::kRows<C>, kColumns = plain::kColumns<C>;
+  constexpr int kTile = kPlainTile<C>, kRows = plain::kRows<C>;
   const AttentionUnit<C, kTile> unit(args, blockIdx.x, tilesPerList, false);
   if (!unit.hasRows())
     return;
@@ -324,18 +325,12 @@ __global__ void __launch_bounds__(kPlainThreads)
     __syncthreads();
     const plain::Products<C> dots(shared->k, shared->q, place);
     const plain::Products<C> dWeights(shared->v, shared->dOut, place);
-#pragma unroll
-    for (int i = 0; i < kRows; ++i)
-#pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-        const int row = place.row + i * plain::kRowThreads;
-        const int column = place.lane + j * plain::kLanes;
-        const plain::PairGradient pair =
-            plain::pairGradient<C>(terms, space, dots.values[i][j], dWeights.values[i][j],
-                                   begin + column, unit.begin + row);
-        shared->weights.at(row, column) = pair.weight;
-        shared->gradients.at(row, column) = pair.dScore;
-      }
+    plain::forPairs(place, dots, dWeights, [&](int row, int column, float dot, float dWeight) {
+      const plain::PairGradient pair =
+          plain::pairGradient<C>(terms, space, dot, dWeight, begin + column, unit.begin + row);
+      shared->weights.at(row, column) = pair.weight;
+      shared->gradients.at(row, column) = pair.dScore;
+    });
     __syncthreads();
     dV.add(shared->weights, shared->dOut, place);
     dK.add(shared->gradients, shared->q, place);

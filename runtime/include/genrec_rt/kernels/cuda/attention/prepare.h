@@ -10,6 +10,7 @@
 
 #include "genrec_rt/kernels/cuda/attention/fixed_point.h"
 #include "genrec_rt/kernels/cuda/attention/unit.h"
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 
 #include <type_traits>
 
@@ -53,12 +54,6 @@ __device__ inline int64_t listOf(const int64_t *offsets, int64_t parents, int64_
     (offsets[middle] <= row ? low : high) = middle;
   }
   return low;
-}
-
-__device__ inline float warpSum(float x) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
-    x += __shfl_xor_sync(kAllLanes, x, lanes);
-  return x;
 }
 
 /// Bits of |x|, which are ordered as the values are; NaN is above all.
@@ -169,15 +164,9 @@ template <class C> struct RowSpan {
   int64_t head;
 
   static __device__ int lane() { return laneOf() % kLanes; }
-  static __device__ float sum(float x) {
-    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
-      x += __shfl_xor_sync(kAllLanes, x, lanes);
-    return x;
-  }
+  static __device__ float sum(float x) { return sumOfLanes<kLanes>(x); }
   static __device__ uint32_t most(uint32_t x) {
-    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
-      x = greaterOf(x, __shfl_xor_sync(kAllLanes, x, lanes));
-    return x;
+    return reduceLanes<kLanes>(x, [](uint32_t a, uint32_t b) { return greaterOf(a, b); });
   }
   /// Row i of this lane's group. Behind the end stands the last row once more.
   __device__ int64_t row(int i) const { return exists(i) ? at(i) : last; }

@@ -1,7 +1,7 @@
-//===- Fields.h - the initial value of a struct of abi.h --------*- C++ -*-===//
+//===- Fields.h - the initial value of a C struct ---------------*- C++ -*-===//
 
-#ifndef GENREC_LIB_CONVERSION_STEPTORUNTIME_FIELDS_H
-#define GENREC_LIB_CONVERSION_STEPTORUNTIME_FIELDS_H
+#ifndef GENREC_TARGET_EMITC_FIELDS_H
+#define GENREC_TARGET_EMITC_FIELDS_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
@@ -20,6 +20,9 @@ public:
   }
   Fields &integer(llvm::StringRef field, int64_t value) {
     return add(field, builder.getI64IntegerAttr(value));
+  }
+  Fields &boolean(llvm::StringRef field, bool value) {
+    return add(field, builder.getBoolAttr(value));
   }
   Fields &number(llvm::StringRef field, double value) {
     return add(field, builder.getF64FloatAttr(value));
@@ -44,4 +47,4 @@ private:
 
 } // namespace genrec
 
-#endif // GENREC_LIB_CONVERSION_STEPTORUNTIME_FIELDS_H
+#endif // GENREC_TARGET_EMITC_FIELDS_H
