@@ -27,6 +27,18 @@ std::optional<Identity> identityOf(const std::string &path) {
   return Identity{status.st_dev, status.st_ino};
 }
 
+/// Outputs are written aside and renamed to their name: a file would take the place of a device or
+/// a pipe (/dev/null, say), and what the program prints would be lost.
+bool isReplaceable(const std::string &path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode))
+    return true; // nothing yet, or told by requireWritable
+  for (const char *printed : {"/proc/self/fd/1", "/proc/self/fd/2"})
+    if (identityOf(printed) == identityOf(path))
+      return false;
+  return S_ISREG(status.st_mode);
+}
+
 /// The absolute path of a file that may not exist yet, with links resolved.
 std::string placeOf(const std::string &path) {
   std::error_code ignored;
@@ -157,6 +169,10 @@ void refuseOverwriting(const genrec_model_desc &model, const Flags &flags) {
         throw Error(output.flag + " " + output.path + ": would overwrite " + input->flag + " " +
                         input->path + ", which is read",
                     "name another file");
+    if (!isReplaceable(output.path))
+      throw Error(output.flag + " " + output.path +
+                      ": a file would take the place of a device, a pipe or what is printed",
+                  "name another file");
     std::string place = placeOf(output.path);
     if (auto folder = folders.find(place); folder != folders.end())
       throw Error(output.flag + " " + output.path + ": is the folder that " + folder->second.flag +

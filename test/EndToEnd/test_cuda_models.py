@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -181,6 +183,20 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(made: Made, tmp_path
     whole, halves = tensors(tmp_path / "whole"), tensors(tmp_path / "halves")
     assert whole.keys() == halves.keys()
     assert all((whole[name] == halves[name]).all() for name in whole)
+
+
+def test_a_device_that_is_too_small_is_told(made: Made, tmp_path: Path) -> None:
+    """With what is held there; what was saved before stays."""
+    binary, state = made.binaries["cuda-emulated"], tmp_path / "state"
+    train(binary, made.data, state, steps=2)
+    kept = tensors(state)
+    given = ["train", "--data", made.data, "--checkpoint", state, "--resume", "--progress", "none"]
+    memory = {**os.environ, "GENREC_SIMT_DEVICE_BYTES": str(5 << 20)}
+    result = subprocess.run([binary, *given], capture_output=True, text=True, check=False, env=memory)
+    assert result.returncode == 1
+    assert re.search(r"out of device memory: .* of 5.0 MiB are free; held by c0.chunks 512.0 KiB, ", result.stderr)
+    assert "help: a smaller --batch takes less" in result.stderr
+    assert all((tensors(state)[name] == values).all() for name, values in kept.items())
 
 
 def test_the_other_commands_agree(made: Made, tmp_path: Path) -> None:

@@ -82,6 +82,9 @@ OVERWRITING = {
         ["train", "--data", "train.parquet", "--validation", "link.parquet", "--metrics-json", "link.parquet"],
         "link.parquet",
     ),
+    "pipe": (["evaluate", "--data", "train.parquet", "--metrics-json", "pipe"], "pipe: a file would take the place of"),
+    "printed": (["evaluate", "--data", "train.parquet", "--metrics-json", "/proc/self/fd/1"], "fd/1: a file would"),
+    "device": (["predict", "--data", "train.parquet", "--out", "null"], "null: a file would take the place of a dev"),
     "profile": (["train", "--data", "train.parquet,p/trace.json", "--profile", "p"], "--data p/trace.json"),
     "two_outputs": (
         ["train", "--data", "train.parquet", "--profile", "p", "--metrics-json", "p/profile.json"],
@@ -112,6 +115,8 @@ def test_nothing_that_is_read_is_overwritten(model: gr.CompiledModel, tmp_path: 
     for copy in ("x/more.parquet", "x2.partial", "p/trace.json"):
         shutil.copy("train.parquet", tmp_path / copy)
     shutil.copy("items.parquet", "other.parquet")
+    os.mkfifo("pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
     tensors = next(model.checkpoint.rglob("*.safetensors"))
     (tmp_path / "exported" / "tables.safetensors").symlink_to(tensors)
     flags, told = OVERWRITING[name]
@@ -124,6 +129,13 @@ def test_nothing_that_is_read_is_overwritten(model: gr.CompiledModel, tmp_path: 
     assert "error: " in result.stderr and told.format(ck="taste.checkpoint") in result.stderr
     assert "help: name another file" in result.stderr or "help: name a folder" in result.stderr
     assert contents(tmp_path) == before
+
+
+def test_what_is_printed_is_not_replaced(model: gr.CompiledModel) -> None:
+    given = ["--data", "train.parquet", "--checkpoint", model.checkpoint.name, "--metrics-json", "log"]
+    with Path("log").open("w") as log:
+        result = subprocess.run(["./taste", "evaluate", *given], stdout=log, stderr=subprocess.PIPE, check=False)
+    assert result.returncode == 1 and b"--metrics-json log: a file would take the place of" in result.stderr
 
 
 def test_python_is_told_too(model: gr.CompiledModel) -> None:

@@ -16,6 +16,7 @@ struct Ledger {
   struct Entry {
     std::string name;
     int64_t bytes;
+    MemoryKind kind;
   };
   std::mutex mutex;
   std::map<void *, Entry> entries;
@@ -42,11 +43,12 @@ std::string sizeText(int64_t bytes) {
 }
 
 /// "item.values 30.0 GiB, item.keys 1.2 GiB": the largest names first.
-std::string describeHolders() {
+std::string describeHolders(MemoryKind kind) {
   constexpr size_t kMostShown = 8;
   std::map<std::string, int64_t> byName;
   for (const auto &[memory, entry] : ledger().entries)
-    byName[entry.name] += entry.bytes;
+    if (entry.kind == kind)
+      byName[entry.name] += entry.bytes;
   std::vector<std::pair<int64_t, std::string>> sorted;
   for (const auto &[name, bytes] : byName)
     sorted.push_back({bytes, name});
@@ -69,13 +71,15 @@ void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream)
     (void)cudaGetLastError();
     size_t free = 0, total = 0;
     (void)cudaMemGetInfo(&free, &total);
-    throw CudaError(status, "out of device memory: " + sizeText(bytes) + " asked for '" + name +
-                                "', " + sizeText(static_cast<int64_t>(free)) + " of " +
-                                sizeText(static_cast<int64_t>(total)) + " are free; held by " +
-                                describeHolders());
+    throw Error(
+        "out of device memory: " + sizeText(bytes) + " asked for '" + name + "', " +
+            sizeText(static_cast<int64_t>(free)) + " of " + sizeText(static_cast<int64_t>(total)) +
+            " are free; held by " + describeHolders(MemoryKind::device),
+        "a smaller --batch takes less, tables may be in the host's memory (--host-tables) or "
+        "bounded, and ranks share them");
   }
   GENREC_CUDA_CHECK(status);
-  all.entries[memory] = {name, bytes};
+  all.entries[memory] = {name, bytes, MemoryKind::device};
   ++all.allocations[name];
   ++allocationsOfThread;
   return memory;
@@ -89,11 +93,12 @@ void *allocateNamedHost(const std::string &name, int64_t bytes) {
       cudaHostAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), cudaHostAllocMapped);
   if (status == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();
-    throw CudaError(status, "out of pinned host memory: " + sizeText(bytes) + " asked for '" +
-                                name + "'; held by " + describeHolders());
+    throw Error("out of pinned host memory: " + sizeText(bytes) + " asked for '" + name +
+                    "'; held by " + describeHolders(MemoryKind::pinned),
+                "tables of --host-tables take most of it, and ranks share them");
   }
   GENREC_CUDA_CHECK(status);
-  all.entries[memory] = {name, bytes};
+  all.entries[memory] = {name, bytes, MemoryKind::pinned};
   ++all.allocations[name];
   ++allocationsOfThread;
   return memory;

@@ -308,8 +308,10 @@ std::string checkLaunch(const Launch &launch) {
   return {};
 }
 
+/// GENREC_SIMT_DEVICE_BYTES bounds the memory of a program's devices.
 Options &options() {
-  static Options current;
+  static Options current{.deviceBytes =
+                             numberOf("GENREC_SIMT_DEVICE_BYTES", Options().deviceBytes)};
   return current;
 }
 

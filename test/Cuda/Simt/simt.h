@@ -96,7 +96,7 @@ struct Options {
   /// Whether work may be queued in stream null, the default one: whoever means that one says
   /// cudaStreamLegacy. Copies that the host waits for always may.
   bool mayUseDefaultStream = false;
-  /// Bytes that cudaMalloc has to give, on each device, before it fails.
+  /// Bytes of each device's memory; of a program's devices what GENREC_SIMT_DEVICE_BYTES says.
   int64_t deviceBytes = int64_t(8) << 30;
   /// Switches between threads after which a launch counts as waiting for ever.
   int64_t mostSwitches = int64_t(1) << 28;

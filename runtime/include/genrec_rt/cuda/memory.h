@@ -19,7 +19,7 @@
 
 namespace genrec::rt::cuda {
 
-/// Allocates `bytes` on the device in the order of `stream`. Throws CudaError
+/// Allocates `bytes` on the device in the order of `stream`. Throws Error
 /// with the largest buffers by name where that fails.
 void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream);
 void freeNamed(void *memory, cudaStream_t stream) noexcept;
