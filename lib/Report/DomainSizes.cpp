@@ -35,7 +35,7 @@ DomainSizes::Size DomainSizes::get(FlatSymbolRefAttr domain) const {
   if (auto told = options.rows.find(domain.getValue()); told != options.rows.end()) {
     size.rows = told->second;
     // The capacity of a truncated list is not rounded up to a bucket.
-    int64_t capacity = rt::capacityBucket(size.rows);
+    int64_t capacity = rt::rowCapacity(size.rows);
     bool isDerived = lookupDomain(program, domain).getKind() == DomainKind::derived;
     size.capacity = isDerived ? std::min(size.capacity, capacity) : capacity;
   }
@@ -53,7 +53,7 @@ DomainSizes::Size DomainSizes::computeRead(DomainOp domain) const {
   } else if (domain.getKind() == DomainKind::data) {
     size.rows = options.batch;
   }
-  size.capacity = rt::capacityBucket(size.rows);
+  size.capacity = rt::rowCapacity(size.rows);
   return size;
 }
 
@@ -68,7 +68,7 @@ DomainSizes::Size DomainSizes::computeMade(StepOpInterface maker) const {
   size.longest = maker.getLongestList(rows).value_or(SizeTerm{1, {}}).number;
   // The runtime counts the rows of truncated lists before it allocates.
   if (isa<TruncateOp>(maker))
-    size.capacity = std::min(size.capacity, rt::capacityBucket(size.rows));
+    size.capacity = std::min(size.capacity, rt::rowCapacity(size.rows));
   return size;
 }
 

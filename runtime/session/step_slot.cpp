@@ -157,11 +157,11 @@ bool StepSlot::growCapacities(Plan &plan) {
     const genrec_domain_desc &domain = model.domains[i];
     int64_t &capacity = plan.capacities[i];
     if (!domain.capacity) {
-      raise(capacity, capacityBucket(domainTable[i].count));
+      raise(capacity, rowCapacity(domainTable[i].count));
       raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));
       continue;
     }
-    raise(capacity, std::min(mostRows(domain, plan), capacityBucket(truncatedRows(domain))));
+    raise(capacity, std::min(mostRows(domain, plan), rowCapacity(truncatedRows(domain))));
     raise(plan.maxLengths[i], domain.max_length > 0 ? domain.max_length : capacity);
   }
   return grown;

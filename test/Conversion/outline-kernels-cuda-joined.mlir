@@ -50,3 +50,28 @@ genrec.model @scalars {
     genrec.output "s" %s : tensor<?x18xf32, #genrec.rows<@user>>
   }
 }
+
+// A row of which parts alone are read has as many threads as the widest part asks for, a warp here;
+// none of them waits for others, as the row lies in the memory of the input.
+// CHECK: emitc.func @row_parts
+// CHECK-NOT: kernels::meet
+// CHECK: "kernels::rowSum"{{.*}}template_args = [1024, 32, 4]
+// CHECK-NOT: kernels::meet
+// CHECK: RowMapping row_parts_mapping{32, 4096}
+genrec.model @parts {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %c = genrec.constant dense<1.0> : tensor<4096xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<4096xf32>, !genrec.domain<@user>) -> tensor<?x4096xf32, #genrec.rows<@user>>
+    %s = genrec.row_kernel %user(%x) attributes {name = "parts", operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x4096xf32, #genrec.rows<@user>>) -> tensor<?xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<4096xf32>):
+      %a = genrec.row_slice %v from 0 : (vector<4096xf32>) -> vector<1024xf32>
+      %b = genrec.row_slice %v from 2048 : (vector<4096xf32>) -> vector<1024xf32>
+      %products = arith.mulf %a, %b : vector<1024xf32>
+      %total = vector.reduction <add>, %products : vector<1024xf32> into f32
+      genrec.row_yield %total : f32
+    }
+    genrec.output "s" %s : tensor<?xf32, #genrec.rows<@user>>
+  }
+}

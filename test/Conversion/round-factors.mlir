@@ -11,22 +11,26 @@
 // CHECK: %[[X:.*]] = genrec.tanh
 // CHECK-NEXT: %[[R:.*]] = genrec.cast %[[X]] : (tensor<?x32xf32, #genrec.rows<@event>>) -> tensor<?x32xbf16, #genrec.rows<@event>>
 // CHECK: %[[WIDE:.*]] = genrec.linear %[[R]], %{{.*}} {bf16} : (tensor<?x32xbf16, {{.*}} -> tensor<?x128xf32,
-// An activation that slices alone read is applied to slices.
+// An activation that slices alone read is applied to slices, by each row op that reads one: a kernel behind another
+// product computes it again of the product's rows.
 // CHECK-NOT: genrec.silu %[[WIDE]]
 // CHECK: %[[UPPER:.*]] = genrec.slice_columns %[[WIDE]] from 0
-// CHECK-NEXT: %[[U:.*]] = genrec.silu %[[UPPER]]
 // CHECK: %[[SQ:.*]] = genrec.slice_columns %[[WIDE]] from 32
 // CHECK-NEXT: %[[Q:.*]] = genrec.silu %[[SQ]]
 // CHECK-NEXT: %[[RQ:.*]] = genrec.cast %[[Q]]
 // CHECK: %[[RK:.*]] = genrec.cast
 // CHECK: %[[RV:.*]] = genrec.cast
 // CHECK: %[[A:.*]] = genrec.attention silu %[[RQ]], %[[RK]], %[[RV]] {bf16, {{.*}}xbf16, {{.*}} -> tensor<?x32xf32,
-// CHECK: %[[RG:.*]] = genrec.cast %[[G:.*]] :
+// CHECK: %[[U:.*]] = genrec.silu %[[UPPER]]
+// CHECK-NEXT: %[[G:.*]] = genrec.mul %[[A]], %[[U]]
+// CHECK: %[[RG:.*]] = genrec.cast %[[G]] :
 // CHECK: genrec.attention_grad silu %[[RQ]], %[[RK]], %[[RV]] out %[[A]], %[[RG]] {bf16
 // CHECK: genrec.weight_gradient %[[R]], %[[RG]] {bf16}
 // CHECK: genrec.linear %[[X]], %{{[^ ]*}} : (tensor<?x32xf32,
 // CHECK: genrec.linear %[[X]], %{{[^ ]*}} {bf16} : (tensor<?x32xf32,
 // CHECK: genrec.linear %{{[^ ]*}}, %{{[^ ]*}} {bf16} : (tensor<?x36xf32,
+// CHECK: %[[AGAIN:.*]] = genrec.silu %[[UPPER]]
+// CHECK-NEXT: genrec.mul %{{.*}}, %[[AGAIN]]
 
 // The kernel that makes a value makes its factor; what products alone read is stored rounded alone.
 // FORM-LABEL: genrec.program @train
@@ -36,6 +40,9 @@
 // FORM-NEXT: genrec.row_yield %[[T]], %[[B]]
 // FORM: genrec.linear %{{.*}} {bf16} : (tensor<?x32xbf16,
 // FORM: genrec.row_kernel {{.*}} -> (tensor<?x32xbf16, #genrec.rows<@event>>, tensor<?x32xbf16, #genrec.rows<@event>>, tensor<?x32xbf16, #genrec.rows<@event>>)
+// FORM: genrec.row_kernel {{.*}} -> tensor<?x32xbf16, #genrec.rows<@event>> {
+// FORM: genrec.row_kernel {{.*}} -> tensor<?x168xf32, #genrec.rows<@event>> {
+// FORM: math.exp
 
 // CALLS: emitc.func @row_event_
 // CALLS: call_opaque "kernels::roundedFactor"(%{{.*}}) : (f32) -> !emitc.opaque<"kernels::Bf16">
@@ -72,7 +79,8 @@ genrec.model @layer {
     %plain = genrec.linear %x, %dw : (!x, tensor<32x32xf32>) -> !x
     %tiles = genrec.linear %x, %small {bf16} : (!x, tensor<32x8xf32>) -> tensor<?x8xf32, #genrec.rows<@event>>
     %uneven = genrec.linear %e, %odd {bf16} : (tensor<?x36xf32, #genrec.rows<@event>>, tensor<36x32xf32>) -> !x
-    %s = genrec.concat_columns %dq, %dk, %dv, %plain, %tiles, %uneven : (!x, !x, !x, !x, tensor<?x8xf32, #genrec.rows<@event>>, !x) -> tensor<?x168xf32, #genrec.rows<@event>>
+    %late = genrec.mul %plain, %u : (!x, !x) -> !x
+    %s = genrec.concat_columns %dq, %dk, %dv, %late, %tiles, %uneven : (!x, !x, !x, !x, tensor<?x8xf32, #genrec.rows<@event>>, !x) -> tensor<?x168xf32, #genrec.rows<@event>>
     genrec.output "s" %s : tensor<?x168xf32, #genrec.rows<@event>>
   }
 }

@@ -72,6 +72,10 @@ OWN = re.compile(
 )
 
 
+# What reads the gathered rows of a sampled softmax once, by what the CPU calls in its place.
+JOINED = {"gatherSoftmax": "gatherDot", "softmaxSum": "gatherSum"}
+
+
 def computed(source: str) -> dict[str, Counter[str]]:
     """The functions that each row kernel calls, by name, without what is a target's own."""
     kernels: dict[str, Counter[str]] = {}
@@ -81,6 +85,7 @@ def computed(source: str) -> dict[str, Counter[str]]:
         own = r"(?!firstRow|rowStep|isFirstLane|valueOf|chunkSums|sumFloats|termsOf|(?:behind|[rR]ow|Scattered)Terms"
         own += r"|[pP]ool|hasFirstRow|hasLastRow)"
         calls = re.findall(rf"kernels::{own}(\w+)(?:<(\d+))?", body)
+        calls = [(JOINED.get(callee, callee), size) for callee, size in calls]
         unsized = ("addElement", "drawRows")
         kernels[name] = Counter(callee if callee in unsized else f"{callee}<{size}>" for callee, size in calls)
     return kernels
@@ -261,7 +266,7 @@ def kernel_list(source: str, cpu: str, rows: int) -> str:
             states = [int(n) // 16 + 1 for n in re.findall(r"_row(?:_2)? \+ (\d+)", body)]
             width = max([n for n in numbers if n <= 4096] + states + [211])
             casts = "".join(f", static_cast<{type}>(a[{i}])" for i, type in enumerate(types))
-            adds, gathers = "partial_sums" in parameters, re.search("gather(Dot|Sum)<", body) is not None
+            adds, gathers = "partial_sums" in parameters, re.search("gather(Dot|Sum|Softmax)<", body) is not None
             sums = ", ".join(str(size) for size in sums_of(on_cpu[name], rows)) if adds else ""
             kernels.append(
                 f'{{"{name}", {name}, {name}_mapping, {Signature(types).arguments()}, {rows_of(body, rows)}, {width}, '

@@ -30,6 +30,22 @@ TEST(Arena, BucketsWasteAtMostAnEighth) {
   }
 }
 
+TEST(Arena, CapacitiesOfManyRowsWasteAtMostA32nd) {
+  for (int64_t count : {0, 1, 16, 17, 4099, 65535})
+    EXPECT_EQ(rowCapacity(count), capacityBucket(count));
+  EXPECT_EQ(rowCapacity(131168), 135168); // an eighth: 147456
+  EXPECT_EQ(rowCapacity(kLargestSize + 1), kLargestSize + 1);
+  for (int64_t count = 60000; count < 300000; count += 61) {
+    EXPECT_GE(rowCapacity(count), count);
+    EXPECT_LE(rowCapacity(count), capacityBucket(count)); // buffers that others measured suffice
+    EXPECT_LE(rowCapacity(count - 61), rowCapacity(count));
+    EXPECT_EQ(rowCapacity(rowCapacity(count)), rowCapacity(count));
+    if (count >= kManyRows) {
+      EXPECT_LE(rowCapacity(count) * 32, count * 33);
+    }
+  }
+}
+
 TEST(Arena, BuffersThatDoNotMeetShareMemory) {
   genrec_buffer_desc buffers[] = {
       {-1, 0, 1000, 0, 1, "a"}, {-1, 0, 1000, 2, 3, "b"}, {-1, 0, 1000, 1, 2, "c"}};

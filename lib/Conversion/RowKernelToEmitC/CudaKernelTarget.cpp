@@ -59,6 +59,8 @@ public:
   Value createReductionMemory(const EmitCBuilder &b) override;
   void separate(const EmitCBuilder &b) override;
   bool writesPartsOneByOne() const override { return true; }
+  // With the registers of lanes that have a warp for their row; others share what a chunk has.
+  bool gathersOnce() const override { return mapping.lanes == 32 && !mapping.isSpread; }
   Operation *enterScalarWrite(const EmitCBuilder &b) override;
   LogicalResult finish(const EmitCBuilder &b, KernelFunction &kernel) override;
   void describe(const EmitCBuilder &b, StringRef name) override;

@@ -127,6 +127,8 @@ public:
                                   bool isShared) = 0;
   /// Memory that a reduction takes as its last operand; null where it needs none.
   virtual mlir::Value createReductionMemory(const EmitCBuilder &) { return {}; }
+  /// Whether the two gathers of a sampled softmax read their rows once (GatheredSoftmax.h).
+  virtual bool gathersOnce() const { return false; }
   /// Calls a function of a whole row, a template over `sizes`, that has a form per mapping.
   mlir::Value callOnRow(const EmitCBuilder &b, llvm::StringRef callee, mlir::Type result,
                         mlir::ValueRange operands, llvm::ArrayRef<int64_t> sizes = {});

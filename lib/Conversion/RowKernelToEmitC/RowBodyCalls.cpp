@@ -85,12 +85,50 @@ void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
     target.callOnRow(b, "kernels::addElement", {}, {pointer, index, getScalar(op.getValue())});
 }
 
+void RowBodyEmitter::emitSoftmax(const GatheredSoftmax &softmax) {
+  GatherDotOp dots = softmax.dots;
+  EmitCBuilder b = at(dots);
+  TensorAddress source = bindings.sources.lookup(dots.getSource());
+  makeArray(dots.getResult());
+  Value mix;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(arrayAnchor);
+    mix = target.createArray(b, b.f32(), getExtent(dots.getRow()), /*isShared=*/false);
+    ++arrayCount;
+  }
+  mixes[softmax.sum] = mix;
+  target.callOnRow(b, "kernels::gatherSoftmax", {},
+                   {source.pointer, b.integer(source.stride), getPointer(dots.getIndex()),
+                    b.integer(getExtent(dots.getIndex())), getPointer(dots.getRow()),
+                    getScalar(softmax.hit), b.floating(softmax.scale), b.floating(softmax.masked),
+                    getPointer(dots.getResult()), b.decay(mix)},
+                   getExtent(dots.getRow()));
+}
+
+void RowBodyEmitter::emitSoftmaxSum(const GatheredSoftmax &softmax) {
+  Value sum = GatherSumOp(softmax.sum).getResult();
+  EmitCBuilder b = at(softmax.sum);
+  makeArray(sum);
+  Value valid = softmax.valid ? getScalar(softmax.valid) : b.literal("true", b.i1());
+  target.callOnRow(b, "kernels::softmaxSum", {},
+                   {b.decay(mixes.lookup(softmax.sum)), getScalar(softmax.factor),
+                    getScalar(softmax.most), getScalar(softmax.largest), valid, getPointer(sum)},
+                   getExtent(sum));
+}
+
 void RowBodyEmitter::emitCall(Operation *op) {
   EmitCBuilder b = at(op);
   if (isa<vector::ReductionOp>(op))
     return emitReduction(op);
   if (auto accumulate = dyn_cast<AccumulateOp>(op))
     return emitAccumulate(accumulate);
+  for (const GatheredSoftmax &softmax : softmaxes) {
+    if (op == softmax.dots)
+      return emitSoftmax(softmax);
+    if (op == softmax.sum)
+      return emitSoftmaxSum(softmax);
+  }
   Value result = op->getResult(0);
   Value extent = b.integer(getExtent(result));
   makeArray(result);

@@ -8,6 +8,7 @@
 #ifndef GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_ROWBODYEMITTER_H
 #define GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_ROWBODYEMITTER_H
 
+#include "GatheredSoftmax.h"
 #include "KernelTarget.h"
 #include "RowBodySchedule.h"
 #include "RowMapping.h"
@@ -64,7 +65,10 @@ public:
   RowBodyEmitter(const BodySchedule &schedule, KernelTarget &target, BodyBindings bindings,
                  YieldWriter &writer, mlir::Operation *arrayAnchor, mlir::OpBuilder &builder)
       : schedule(schedule), target(target), bindings(std::move(bindings)), writer(writer),
-        arrayAnchor(arrayAnchor), builder(builder) {}
+        arrayAnchor(arrayAnchor), builder(builder) {
+    if (target.gathersOnce())
+      softmaxes = findGatheredSoftmaxes(schedule.getKernel());
+  }
 
   /// Emits the column ops of the schedule, in the current loop over rows.
   mlir::LogicalResult emitColumns();
@@ -89,6 +93,9 @@ private:
   void writeSink(const ElementSink &sink, mlir::Value slot, ElementLoops &at, mlir::Value value);
   void emitCall(mlir::Operation *op);
   void emitAccumulate(AccumulateOp op);
+  /// Both gathers of a sampled softmax, at the first one; the second one makes the sum of the mix.
+  void emitSoftmax(const GatheredSoftmax &softmax);
+  void emitSoftmaxSum(const GatheredSoftmax &softmax);
   void emitReduction(mlir::Operation *op);
   void emitScalarYields(bool ofColumns);
   bool isColumn(mlir::Value value) const;
@@ -114,6 +121,8 @@ private:
   YieldWriter &writer;
   mlir::Operation *arrayAnchor;
   mlir::OpBuilder &builder;
+  llvm::SmallVector<GatheredSoftmax, 1> softmaxes;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> mixes; ///< arrays, by gather_sum
 };
 
 } // namespace genrec

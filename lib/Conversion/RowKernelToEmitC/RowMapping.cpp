@@ -37,6 +37,32 @@ public:
 
 static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
 
+/// Whether `value` is a row of an input of which the body reads slices alone, in the memory of the
+/// input: no lane has all of its elements.
+static bool isReadInSlices(RowKernelOp kernel, Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getArgNumber() >= kernel.getInputs().size() ||
+      isAddedByReader(kernel.getInputs()[argument.getArgNumber()]))
+    return false;
+  return llvm::all_of(argument.getUsers(), llvm::IsaPred<RowSliceOp>);
+}
+
+/// Whether the joined row is built in the memory of a result and read nowhere else.
+static bool isOnlyYielded(RowKernelOp kernel, RowConcatOp concat) {
+  if (!concat->hasOneUse() || !isa<RowYieldOp>(*concat->user_begin()))
+    return false;
+  unsigned result = getYieldedResult(kernel, concat->use_begin()->getOperandNumber());
+  return cast<ResultRoleAttr>(kernel.getResultRoles()[result]).getValue() == ResultRole::aligned;
+}
+
+/// Whether `value` is such a row, of parts of one size: lanes have elements of these. Parts of all
+/// sizes would leave lanes without work, whatever their number.
+static bool isJoinedInParts(RowKernelOp kernel, Value value) {
+  auto concat = value.getDefiningOp<RowConcatOp>();
+  return concat && isOnlyYielded(kernel, concat) && isVector(concat.getParts().front()) &&
+         llvm::all_equal(concat.getParts().getTypes());
+}
+
 /// Whether a body reads or writes optimizer states of a row.
 static bool usesStates(BlockArgument row) {
   return llvm::any_of(row.getUsers(), [](Operation *user) {
@@ -110,7 +136,8 @@ static RowMapping getLanes(RowKernelOp kernel) {
   auto addVector = [&](Value value) {
     if (!isVector(value))
       return;
-    mapping.widest = std::max(mapping.widest, getExtent(value));
+    if (!isReadInSlices(kernel, value) && !isJoinedInParts(kernel, value))
+      mapping.widest = std::max(mapping.widest, getExtent(value));
     // A single element needs no pack.
     if (getExtent(value) > 1)
       alignment.add(getExtent(value));
@@ -191,18 +218,10 @@ bool genrec::isReadByOtherLanes(Value vector, const RowMapping &mapping) {
   });
 }
 
-/// Whether the joined row is built in the memory of a result and read nowhere else.
-static bool isOnlyYielded(RowKernelOp kernel, RowConcatOp concat) {
-  if (!concat->hasOneUse() || !isa<RowYieldOp>(*concat->user_begin()))
-    return false;
-  unsigned result = getYieldedResult(kernel, concat->use_begin()->getOperandNumber());
-  return cast<ResultRoleAttr>(kernel.getResultRoles()[result]).getValue() == ResultRole::aligned;
-}
-
 bool genrec::lanesMeet(RowKernelOp kernel, const RowMapping &mapping) {
   Block &body = kernel.getBody().front();
   auto isShared = [&](Value value) {
-    if (!isVector(value) || !isReadByOtherLanes(value, mapping))
+    if (!isVector(value) || isReadInSlices(kernel, value) || !isReadByOtherLanes(value, mapping))
       return false;
     auto concat = value.getDefiningOp<RowConcatOp>();
     return !concat || !isOnlyYielded(kernel, concat);

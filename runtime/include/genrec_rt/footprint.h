@@ -23,10 +23,9 @@ namespace genrec::rt {
 
 //===-- memory in buckets of size ------------------------------------------===//
 
-/// Capacities are rounded up to the next of {1, 1.125, 1.25, … 1.875} * 2^k, at
-/// least 16: at most an eighth is spare, and a few batches reach the largest
-/// bucket. 0 stays 0.
-inline int64_t capacityBucket(int64_t count) {
+/// Rounds up to the next of {1, 1 + 1/n, 1 + 2/n, …} * 2^k, n the buckets of a doubling, at
+/// least 16. 0 stays 0.
+inline int64_t bucketOf(int64_t count, int64_t perDoubling) {
   constexpr int64_t kLeast = 16;
   if (count <= 0)
     return 0;
@@ -34,9 +33,22 @@ inline int64_t capacityBucket(int64_t count) {
     return kLeast;
   if (count > kLargestSize)
     return count; // too many, whatever they are rounded to
-  int64_t unit = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)) / 8);
+  int64_t unit = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count))) / perDoubling;
   return (count + unit - 1) / unit * unit;
 }
+
+/// What is allocated for `count` elements or bytes: at most an eighth is spare, and a few
+/// batches reach the largest bucket.
+inline int64_t capacityBucket(int64_t count) { return bucketOf(count, 8); }
+
+/// From this many rows on, the time of a product of rows grows with their number.
+inline constexpr int64_t kManyRows = int64_t(1) << 16;
+
+/// The capacity of a domain with `count` rows. A device computes products over all rows of a
+/// capacity, spare ones included, so that of many rows at most a 32nd is spare. As capacities
+/// never fall, each bucket is entered once in a run: a batch of a size that was not seen before
+/// costs a new layout of the arena and a captured graph, which then serve all smaller ones.
+inline int64_t rowCapacity(int64_t count) { return bucketOf(count, count < kManyRows ? 8 : 32); }
 
 /// What a GrowBuffer takes that has held `count` elements at most.
 inline int64_t growBufferBytes(int64_t count, int64_t elementBytes) {

@@ -11,6 +11,8 @@
 !hr = tensor<?x!genrec.row<50>, #genrec.rows<@history>>
 !m = tensor<?xf32, #genrec.rows<@items>>
 !m50 = tensor<?x50xf32, #genrec.rows<@items>>
+!h640 = tensor<?x640xf32, #genrec.rows<@history>>
+!m640 = tensor<?x640xf32, #genrec.rows<@items>>
 !ir = tensor<?x!genrec.row<50>, #genrec.rows<@items>>
 !s = tensor<f32>
 !s2 = tensor<2xf32>
@@ -116,6 +118,47 @@ genrec.model @kernels {
       %mix = genrec.gather_sum %source[%drawn], %shares : (!m50, vector<9xi64>, vector<9xf32>) -> vector<50xf32>
       genrec.accumulate %query into %to at %drawn times %shares : !genrec.accumulator<!m50>, vector<50xf32>, vector<9xi64>, vector<9xf32>
       genrec.row_yield %mix : vector<50xf32>
+    }
+    // The same of rows that have a warp on a device, where each is read once: one is left out, and rows without an id.
+    %wide = genrec.row_kernel %items(%v)
+        attributes {name = "wide", operand_roles = [#aligned], result_roles = [#genrec<result_role aligned>]}
+        : (!items, !m) -> !m640 {
+    ^bb0(%one: f32):
+      %row = vector.broadcast %one : f32 to vector<640xf32>
+      genrec.row_yield %row : vector<640xf32>
+    }
+    %softmax = genrec.row_kernel %history(%x, %id, %wide)
+        attributes {name = "softmax", operand_roles = [#aligned, #aligned, #genrec<operand_role source>],
+                    result_roles = [#genrec<result_role aligned>]}
+        : (!history, !h, !hi, !m640) -> !h640 {
+    ^bb0(%f: f32, %hit: i64, %source: !m640):
+      %by = arith.constant dense<0.01> : vector<9xf32>
+      %masked = arith.constant dense<-1.0e30> : vector<9xf32>
+      %zeros = arith.constant dense<0.0> : vector<9xf32>
+      %least = arith.constant 0.5 : f32
+      %zero = arith.constant 0 : i64
+      %query = vector.broadcast %f : f32 to vector<640xf32>
+      %drawn = genrec.random_index %source {stream = 1536 : i64} : (!m640) -> vector<9xi64>
+      %dots = genrec.gather_dot %source[%drawn], %query : (!m640, vector<9xi64>, vector<640xf32>) -> vector<9xf32>
+      %scaled = arith.mulf %dots, %by : vector<9xf32>
+      %hits = vector.broadcast %hit : i64 to vector<9xi64>
+      %is_hit = arith.cmpi eq, %drawn, %hits : vector<9xi64>
+      %logits = arith.select %is_hit, %masked, %scaled : vector<9xi1>, vector<9xf32>
+      %most = vector.reduction <maximumf>, %logits : vector<9xf32> into f32
+      %largest = arith.maximumf %most, %least : f32
+      %largests = vector.broadcast %largest : f32 to vector<9xf32>
+      %below = arith.subf %logits, %largests : vector<9xf32>
+      %exps = math.exp %below : vector<9xf32>
+      %sum = vector.reduction <add>, %exps : vector<9xf32> into f32
+      %more = arith.addf %sum, %least : f32
+      %share = arith.divf %least, %more : f32
+      %shares = vector.broadcast %share : f32 to vector<9xf32>
+      %products = arith.mulf %exps, %shares : vector<9xf32>
+      %is_valid = arith.cmpi sge, %hit, %zero : i64
+      %all_valid = vector.broadcast %is_valid : i1 to vector<9xi1>
+      %coefficients = arith.select %all_valid, %products, %zeros : vector<9xi1>, vector<9xf32>
+      %mix = genrec.gather_sum %source[%drawn], %coefficients : (!m640, vector<9xi64>, vector<9xf32>) -> vector<640xf32>
+      genrec.row_yield %mix : vector<640xf32>
     }
     %one = genrec.constant dense<1.0> : !s
     genrec.report_loss "none" %one, %one : !s, !s

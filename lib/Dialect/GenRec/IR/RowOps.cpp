@@ -148,7 +148,12 @@ LogicalResult ConcatColumnsOp::verify() {
   if (getParts().empty())
     return emitOpError() << "needs at least one part";
   Type first = getParts().front().getType();
-  if (failed(expect(*this, {"part 0", first}, Form::any().element(values))))
+  Form any = Form::any();
+  if (Type element = getElementTypeOrSelf(first); element.isBF16())
+    any.element(element); // parts of a factor, rounded one by one
+  else
+    any.element(values);
+  if (failed(expect(*this, {"part 0", first}, any)))
     return failure();
   SmallVector<std::string> names;
   SmallVector<Named> parts;

@@ -3,7 +3,10 @@
 #include "genrec/Dialect/GenRec/Step/Passes.h"
 #include "genrec/Dialect/GenRec/Step/StepOpInterface.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
+
+#include "llvm/ADT/MapVector.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_ROUNDFACTORS
@@ -26,13 +29,15 @@ struct RoundFactors : genrec::impl::RoundFactorsBase<RoundFactors> {
     for (auto program : getOperation().getBody().front().getOps<ProgramOp>()) {
       SmallVector<ProductOpInterface> products(
           program.getBody().front().getOps<ProductOpInterface>());
-      llvm::DenseMap<Value, Value> rounded;
+      llvm::MapVector<Value, Value> rounded; // in program order
       for (ProductOpInterface product : products)
         if (product.getBf16())
           roundOperands(product, rounded);
       for (ProductOpInterface product : products)
         if (getElementTypeOrSelf(product->getOperand(0).getType()).isBF16())
           sliceActivations(product);
+      for (auto [factor, cast] : rounded)
+        splitJoined(cast.getDefiningOp<CastOp>());
       roundedBefore += rounded.size();
     }
     if (roundedBefore == 0)
@@ -41,14 +46,16 @@ struct RoundFactors : genrec::impl::RoundFactorsBase<RoundFactors> {
   }
 
 private:
-  void roundOperands(ProductOpInterface product, DenseMap<Value, Value> &rounded);
+  void roundOperands(ProductOpInterface product, llvm::MapVector<Value, Value> &rounded);
   void sliceActivations(ProductOpInterface product);
+  void splitJoined(CastOp factor);
 };
 } // namespace
 
 /// The cast stands where the value is made, so that one kernel makes both, in the stage of its
 /// readers: the copy of a batch computes nothing.
-void RoundFactors::roundOperands(ProductOpInterface product, DenseMap<Value, Value> &rounded) {
+void RoundFactors::roundOperands(ProductOpInterface product,
+                                 llvm::MapVector<Value, Value> &rounded) {
   auto step = dyn_cast<StepOpInterface>(product.getOperation());
   if (!step)
     return;
@@ -70,6 +77,24 @@ void RoundFactors::roundOperands(ProductOpInterface product, DenseMap<Value, Val
   }
 }
 
+/// Each row op that reads `activation`, which is cheap, computes it again of rows that are stored
+/// in any case: a kernel that would store it for another one's rows reads as much. In one kernel
+/// they are one again.
+static void applyPerReader(Operation *activation) {
+  SmallVector<OpOperand *> readers;
+  for (OpOperand &use : activation->getResult(0).getUses())
+    if (isa<RowwiseOpInterface>(use.getOwner()))
+      readers.push_back(&use);
+  for (OpOperand *use : readers) {
+    OpBuilder builder(use->getOwner());
+    Operation *again = builder.clone(*activation);
+    copyStage(use->getOwner(), again);
+    use->set(again->getResult(0));
+  }
+  if (activation->use_empty())
+    activation->erase();
+}
+
 /// activation(x)[slice] becomes activation(x[slice]) where slices are all that reads it.
 void RoundFactors::sliceActivations(ProductOpInterface product) {
   for (Operation *activation : llvm::make_early_inc_range(product->getUsers())) {
@@ -86,8 +111,144 @@ void RoundFactors::sliceActivations(ProductOpInterface product) {
       copyStage(user, applied);
       user->getResult(0).replaceAllUsesWith(applied->getResult(0));
       user->erase();
+      applyPerReader(applied);
     }
     activation->erase();
     ++sliced;
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Joined factors
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A factor that elementwise ops compute of joined rows, and nothing else reads on the way.
+struct JoinedFactor {
+  CastOp cast;
+  ConcatColumnsOp concat;
+  llvm::SetVector<Operation *> ops; ///< the elementwise ones, readers before what they read
+};
+} // namespace
+
+static bool isElementwise(Operation *op) {
+  return isa<ActivationOpInterface, AddOp, SubOp, MulOp, DivOp, NegOp>(op);
+}
+
+static bool isWide(Value value, Type like) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && getRowDomain(type) && type.getShape() == cast<RankedTensorType>(like).getShape();
+}
+
+/// Whether a part is computed before the library op that makes another one: its kernel can round it
+/// while it has the rows, and need not be followed by one that reads them again.
+static bool hasEarlyPart(ConcatColumnsOp concat) {
+  return llvm::any_of(concat.getParts(), [&](Value late) {
+    Operation *library = late.getDefiningOp();
+    return library && !isa<RowwiseOpInterface>(library) &&
+           llvm::any_of(concat.getParts(), [&](Value part) {
+             Operation *maker = part.getDefiningOp();
+             return maker && isa<RowwiseOpInterface>(maker) && maker->isBeforeInBlock(library);
+           });
+  });
+}
+
+static std::optional<JoinedFactor> matchJoined(CastOp factor) {
+  JoinedFactor found;
+  found.cast = factor;
+  Type type = factor.getX().getType();
+  auto isOurs = [&](Operation *user) { return user == factor || found.ops.contains(user); };
+  SmallVector<Value> pending{factor.getX()};
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    Operation *maker = value.getDefiningOp();
+    // What another op reads that is not ours yet is looked at again when it is.
+    if (!maker || !isWide(value, type) || !llvm::all_of(value.getUsers(), isOurs))
+      continue;
+    if (isElementwise(maker)) {
+      if (found.ops.insert(maker))
+        llvm::append_range(pending, maker->getOperands());
+    } else if (auto concat = dyn_cast<ConcatColumnsOp>(maker)) {
+      if (found.concat && found.concat != concat)
+        return std::nullopt;
+      found.concat = concat;
+    }
+  }
+  if (!found.concat || !hasEarlyPart(found.concat))
+    return std::nullopt;
+  auto isMatrix = [](Value part) { return cast<RankedTensorType>(part.getType()).getRank() == 2; };
+  auto canSplit = [&](Value operand) { // joined rows, or scalars
+    auto shape = dyn_cast<RankedTensorType>(operand.getType());
+    return isWide(operand, type) || (shape && getRowShape(shape).empty());
+  };
+  if (!llvm::all_of(found.concat.getParts(), isMatrix) ||
+      !llvm::all_of(found.ops,
+                    [&](Operation *op) { return llvm::all_of(op->getOperands(), canSplit); }))
+    return std::nullopt;
+  return found;
+}
+
+/// Moves the builder behind the last one of the ops that make `operands`.
+static void setBehind(OpBuilder &builder, ValueRange operands) {
+  Operation *last = nullptr;
+  for (Value operand : operands)
+    if (Operation *maker = operand.getDefiningOp();
+        maker && (!last || last->isBeforeInBlock(maker)))
+      last = maker;
+  builder.setInsertionPointAfter(last);
+}
+
+/// The part of `found.cast` that is computed of `part`, columns from `offset` on.
+static Value roundPart(JoinedFactor &found, Value part, int64_t offset) {
+  OpBuilder builder(found.cast);
+  auto type = cast<RankedTensorType>(part.getType());
+  IRMapping parts;
+  parts.map(found.concat.getResult(), part);
+  auto take = [&](Operation *op) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      Value own = parts.lookupOrNull(operand);
+      if (!own && isWide(operand, found.cast.getX().getType())) {
+        setBehind(builder, operand);
+        own = SliceColumnsOp::create(builder, op->getLoc(), type, operand,
+                                     builder.getI64IntegerAttr(offset));
+        copyStage(found.cast, own.getDefiningOp());
+        parts.map(operand, own);
+      }
+      operands.push_back(own ? own : operand);
+    }
+    setBehind(builder, operands);
+    Operation *clone = builder.clone(*op);
+    clone->setOperands(operands);
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    clone->getResult(0).setType(type.clone(element));
+    parts.map(op->getResult(0), clone->getResult(0));
+  };
+  SmallVector<Operation *> ops(found.ops.begin(), found.ops.end());
+  llvm::sort(ops, [](Operation *lhs, Operation *rhs) { return lhs->isBeforeInBlock(rhs); });
+  for (Operation *op : ops)
+    take(op);
+  take(found.cast);
+  return parts.lookup(found.cast.getResult());
+}
+
+/// round(f(concat(x, y))) becomes concat(round(f(x)), round(f(y))).
+void RoundFactors::splitJoined(CastOp factor) {
+  std::optional<JoinedFactor> found = matchJoined(factor);
+  if (!found)
+    return;
+  SmallVector<Value> parts;
+  int64_t offset = 0;
+  for (Value part : found->concat.getParts()) {
+    parts.push_back(roundPart(*found, part, offset));
+    offset += cast<RankedTensorType>(part.getType()).getDimSize(1);
+  }
+  OpBuilder builder(factor);
+  auto joined = ConcatColumnsOp::create(builder, factor.getLoc(), factor.getType(), parts);
+  copyStage(factor, joined);
+  factor.replaceAllUsesWith(joined.getResult());
+  factor.erase();
+  for (Operation *op : found->ops)
+    op->erase();
+  found->concat->erase();
 }

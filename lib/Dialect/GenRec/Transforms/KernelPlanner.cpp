@@ -75,6 +75,19 @@ void KernelPlanner::endLongChains() {
   }
 }
 
+/// Stores a rounded part of a joined row where it is computed, if a kernel before the joining one can:
+/// half of the bytes of one of the rows that it is computed of.
+void KernelPlanner::endRoundedParts() {
+  computeLevels();
+  for (Operation &op : program.getBody().front())
+    if (isa<ConcatColumnsOp>(op))
+      for (Value part : op.getOperands())
+        if (auto cast = part.getDefiningOp<CastOp>();
+            cast && getElementTypeOrSelf(part.getType()).isBF16() &&
+            levels.lookup(cast) < levels.lookup(&op))
+          ends.insert(cast);
+}
+
 void KernelPlanner::computeLevels() {
   for (Operation &op : program.getBody().front()) {
     unsigned level = 0;
@@ -409,6 +422,7 @@ static void namePlans(std::vector<KernelPlan> &plans) {
 
 std::vector<KernelPlan> KernelPlanner::run() {
   endLongChains();
+  endRoundedParts();
   computeLevels();
   collectRoots();
   separateReductions();

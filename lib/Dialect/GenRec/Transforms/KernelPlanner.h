@@ -61,6 +61,7 @@ private:
   unsigned getIteration(mlir::Operation *op);
   bool flows(mlir::OpOperand &use);
   void endLongChains();
+  void endRoundedParts();
   void computeLevels();
   void collectRoots();
   void addRoot(mlir::Value value);

@@ -1,7 +1,8 @@
 //===- gathered_rows.h - Products with gathered rows ------------*- C++ -*-===//
 //
 // The functions of cpu/gathered_rows.h, by the lanes of a row (lanes.h), in another order of
-// addition. Indices, coefficients and vectors that all lanes read lie in memory.
+// addition, and a softmax over gathered rows (GatheredSoftmax.h of the compiler). Indices,
+// coefficients and vectors that all lanes read lie in memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,12 +10,16 @@
 #define GENREC_RT_KERNELS_CUDA_GATHERED_ROWS_H
 
 #include "genrec_rt/kernels/cuda/lanes.h"
-#include "genrec_rt/kernels/shared/math.h"
+#include "genrec_rt/kernels/shared/rowmath.h"
+
+#include <limits>
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
 namespace detail {
+
+constexpr float kLowest = std::numeric_limits<float>::lowest();
 
 /// Rows whose loads are under way together, of which a lane has `Slots` elements each.
 template <int64_t Slots> constexpr int64_t kRowsAtOnce = Slots <= 4 ? 4 : Slots <= 16 ? 2 : 1;
@@ -45,6 +50,14 @@ __device__ inline void forGathered(const float *const (&rows)[Count], const Each
   }
 }
 
+/// The sum of what the lanes of a row have, on all of them.
+template <int64_t L> __device__ inline float sumOfLanes(float value) {
+#pragma unroll
+  for (int64_t by = L / 2; by > 0; by /= 2)
+    value += __shfl_xor_sync(laneMask<L>(), value, static_cast<int>(by));
+  return value;
+}
+
 /// gatherDot of rows j, j + step, …, `Count` of them.
 template <int64_t D, int64_t L, int64_t V, size_t Count, class Index>
 __device__ inline void gatherDots(const float *base, int64_t ld, const Index *index, int64_t j,
@@ -61,9 +74,7 @@ __device__ inline void gatherDots(const float *base, int64_t ld, const Index *in
   });
 #pragma unroll
   for (size_t k = 0; k < Count; ++k) {
-#pragma unroll
-    for (int64_t by = L / 2; by > 0; by /= 2)
-      totals[k] += __shfl_xor_sync(laneMask<L>(), totals[k], static_cast<int>(by));
+    totals[k] = sumOfLanes<L>(totals[k]);
     if (isFirstLane<L>())
       out[j + static_cast<int64_t>(k) * step] = totals[k];
   }
@@ -82,6 +93,70 @@ __device__ inline void gatherMore(const float *base, int64_t ld, const Index *in
     for (size_t k = 0; k < Count; ++k)
       sums[slot] = mulAdd(coefficients[j + static_cast<int64_t>(k)], values[k], sums[slot]);
   });
+}
+
+/// The logits of a softmax, by a row's number and its dot product.
+template <class Index> struct Logits {
+  const Index *index;
+  Index hit;
+  float scale, masked;
+
+  __device__ float of(int64_t j, float dot) const { return index[j] == hit ? masked : dot * scale; }
+};
+
+/// A sum of rows, each weighted by exp(its logit - the largest logit so far), of which a lane has
+/// `Slots` elements.
+template <int64_t Slots> struct SoftmaxSum {
+  float largest = kLowest, sums[Slots] = {};
+
+  /// Adds rows with equal lanes' `logits`, one after another.
+  template <size_t Count>
+  __device__ void add(const float (&logits)[Count], const float (&rows)[Count][Slots]) {
+    const float before = largest;
+#pragma unroll
+    for (size_t k = 0; k < Count; ++k)
+      largest = maximum(largest, logits[k]);
+    if (largest != before) { // NaN is not itself either
+      const float factor = exp(before - largest);
+#pragma unroll
+      for (int64_t slot = 0; slot < Slots; ++slot)
+        sums[slot] *= factor;
+    }
+#pragma unroll
+    for (size_t k = 0; k < Count; ++k) {
+      const float weight = exp(logits[k] - largest);
+#pragma unroll
+      for (int64_t slot = 0; slot < Slots; ++slot)
+        sums[slot] = mulAdd(weight, rows[k][slot], sums[slot]);
+    }
+  }
+};
+
+/// `Count` rows of gatherSoftmax from j on.
+template <int64_t D, int64_t L, int64_t V, size_t Count, class Index, int64_t Slots>
+__device__ inline void softmaxMore(const float *base, int64_t ld, int64_t j, const float *q,
+                                   const Logits<Index> &logits, float *dots,
+                                   SoftmaxSum<Slots> &sum) {
+  const float *rows[Count];
+  float held[Count][Slots] = {}, totals[Count] = {};
+#pragma unroll
+  for (size_t k = 0; k < Count; ++k)
+    rows[k] = base + static_cast<int64_t>(logits.index[j + static_cast<int64_t>(k)]) * ld;
+  forGathered<D, L, V>(rows, [&](int64_t slot, int64_t i, const float (&values)[Count]) {
+#pragma unroll
+    for (size_t k = 0; k < Count; ++k) {
+      held[k][slot] = values[k];
+      totals[k] = mulAdd(values[k], q[i], totals[k]);
+    }
+  });
+#pragma unroll
+  for (size_t k = 0; k < Count; ++k) {
+    totals[k] = sumOfLanes<L>(totals[k]);
+    if (isFirstLane<L>())
+      dots[j + static_cast<int64_t>(k)] = totals[k];
+    totals[k] = logits.of(j + static_cast<int64_t>(k), totals[k]);
+  }
+  sum.add(totals, held);
 }
 
 } // namespace detail
@@ -118,6 +193,42 @@ __device__ inline void gatherSum(const float *base, int64_t ld, const Index *ind
     detail::gatherMore<D, L, kPack, 1>(base, ld, index, coefficients, j, sums);
   forElements<D, L, kPack>(
       [&](int64_t slot, int64_t element) { elementOf(out, slot, element) = sums[slot]; });
+  meetAfterWriting<L, Out>();
+}
+
+/// dots[j] = dot(row index[j], q) for j < n; `dots` is shared. mix[D] = sum of exp(logit[j] - the
+/// largest logit, or the lowest float where all are below) * row index[j]; logit[j] is `masked`
+/// where index[j] is `hit`, else dots[j] * scale. A row is read once, by lanes of one warp.
+template <int64_t D, int64_t L, int64_t V, class Index, class Out>
+__device__ inline void gatherSoftmax(const float *base, int64_t ld, const Index *index, int64_t n,
+                                     const float *q, Index hit, float scale, float masked,
+                                     float *dots, Out &&mix) {
+  static_assert(L <= kWarpLanes);
+  // A lane of one row has all of it.
+  constexpr int64_t kPack = L == 1 ? D : V, kAtOnce = 2;
+  const detail::Logits<Index> logits{index, hit, scale, masked};
+  detail::SoftmaxSum<kSlots<D, L, kPack>> sum;
+  int64_t j = 0;
+  for (; j + kAtOnce <= n; j += kAtOnce)
+    detail::softmaxMore<D, L, kPack, kAtOnce>(base, ld, j, q, logits, dots, sum);
+  for (; j < n; ++j)
+    detail::softmaxMore<D, L, kPack, 1>(base, ld, j, q, logits, dots, sum);
+  meet<L>();
+  forElements<D, L, kPack>(
+      [&](int64_t slot, int64_t element) { elementOf(mix, slot, element) = sum.sums[slot]; });
+  meetAfterWriting<L, Out>();
+}
+
+/// out[D] = sum over the rows of gatherSoftmax of factor * exp(logit - largest) * row, from its
+/// `mix` and `most`, the largest logit; zeros unless `valid`.
+template <int64_t D, int64_t L, int64_t V, class Mix, class Out>
+__device__ inline void softmaxSum(const Mix &mix, float factor, float most, float largest,
+                                  bool valid, Out &&out) {
+  constexpr int64_t kPack = L == 1 ? D : V;
+  const float by = factor * exp(maximum(most, detail::kLowest) - largest);
+  forElements<D, L, kPack>([&](int64_t slot, int64_t element) {
+    elementOf(out, slot, element) = valid ? elementOf(mix, slot, element) * by : 0;
+  });
   meetAfterWriting<L, Out>();
 }
 
