@@ -15,10 +15,11 @@ namespace {
 
 using Values = std::vector<int64_t>;
 
-/// A column on host and device; rows of random lengths, some empty.
+/// A column on host and device; rows of random lengths, some empty. The first one begins at
+/// `begin`, as where a column is a part of another.
 struct Column {
-  Column(int64_t rows, int64_t longest, uint64_t seed) : random(seed) {
-    offsets.push_back(0);
+  Column(int64_t rows, int64_t longest, uint64_t seed, int64_t begin = 0) : random(seed) {
+    offsets.push_back(begin);
     for (int64_t row = 0; row < rows; ++row)
       offsets.push_back(offsets.back() +
                         static_cast<int64_t>(random() % static_cast<uint64_t>(longest + 1)));
@@ -82,7 +83,7 @@ TEST(Columns, ManyColumnsWithParametersOfTheirOwn) {
                                                : c == 8 ? 257
                                                : c == 9 ? 255
                                                         : c % 11,
-                                               c == 5 ? 0 : 6, c));
+                                               c == 5 ? 0 : 6, c, c % 3));
     table.push_back(columns.back()->descriptor());
     table.back().most = c % 4 == 0 ? INT64_MAX : c % 4;
     table.back().keepsFirst = c % 3 == 0;
@@ -98,16 +99,17 @@ TEST(Columns, ManyColumnsWithParametersOfTheirOwn) {
 
 TEST(Columns, ALongColumnBucketized) {
   std::vector<std::unique_ptr<Column>> columns;
-  columns.push_back(std::make_unique<Column>(900, 8, 1)); // several tiles
+  // Several tiles, and more rows than a block lays out at a time.
+  columns.push_back(std::make_unique<Column>(4200, 2, 1));
   const std::vector<double> edges = {-1e12, -5, 0, 0.5, 3, 1e6, 1e15};
   Copy<double> onDevice(edges);
   ColumnDescriptor descriptor = columns[0]->descriptor();
-  descriptor.most = 5;
+  descriptor.most = 1;
   descriptor.parameters[0].divisor = 100;
   descriptor.parameters[1].edges = onDevice.data();
   descriptor.parameters[1].edgeCount = static_cast<int64_t>(edges.size());
   run<ColumnProgram<Modulo, Bucketize>>(columns, {descriptor});
-  columns[0]->expect(5, false, [&](int64_t value) {
+  columns[0]->expect(1, false, [&](int64_t value) {
     const int64_t rest = (value % 100 + 100) % 100;
     return static_cast<int64_t>(
         std::count_if(edges.begin(), edges.end(), [&](double e) { return e <= double(rest); }));
@@ -120,7 +122,7 @@ TEST(Columns, UncutColumnsOfManyTiles) {
   std::vector<std::unique_ptr<Column>> columns;
   std::vector<ColumnDescriptor> table;
   for (int64_t c = 0; c < 9; ++c) {
-    columns.push_back(std::make_unique<Column>(c == 2 ? 0 : 701 * c, c == 3 ? 0 : c, c));
+    columns.push_back(std::make_unique<Column>(c == 2 ? 0 : 701 * c, c == 3 ? 0 : c, c, 5 * c));
     table.push_back(columns.back()->descriptor());
     table.back().parameters[0].divisor = 1000 + c;
   }

@@ -6,6 +6,8 @@
 #include "genrec_rt/kernels/cuda/launch.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 
 namespace genrec::rt::cuda::test {
 
@@ -56,15 +58,18 @@ void lookUp(genrec_step *step, Buffer to) {
 }
 void dispatch(genrec_step *step) { lookUp(step, handles); }
 
-void compute(genrec_step *step) {
-  const cudaStream_t stream = kernels::streamOf(step);
-  genrec_domain *samples = &step->domains[sample], *distinct = &step->domains[touched];
-  float *weight = step->parameters[0].value;
-  GENREC_CUDA_LAUNCH(
-      stream, (LaunchShape{1, 1}), forwardKernel, step->device, at<float *>(step, handles),
-      static_cast<const float *>(step->columns[label].values), weight, at<float>(step, loss),
-      at<float>(step, gradients), at<float>(step, weightGradient));
+/// The loss and gradients.
+void forward(genrec_step *step) {
+  GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), forwardKernel, step->device,
+                     at<float *>(step, handles),
+                     static_cast<const float *>(step->columns[label].values),
+                     step->parameters[0].value, at<float>(step, loss), at<float>(step, gradients),
+                     at<float>(step, weightGradient));
   genrec_rt_report_device_loss(step, 0, at<float>(step, loss), at<float>(step, loss) + 1);
+}
+
+void update(genrec_step *step) {
+  genrec_domain *samples = &step->domains[sample], *distinct = &step->domains[touched];
   const genrec_domain *domains[] = {samples};
   float *const *lists[] = {at<float *>(step, handles)};
   const float *from[] = {at<float>(step, gradients)};
@@ -74,14 +79,26 @@ void compute(genrec_step *step) {
   genrec_rt_segment_sum(step, distinct, at<void>(step, segments), 1, from, strides, kDim,
                         at<float>(step, sums));
   genrec_rt_store_step_value(step, 0, kRate, at<float>(step, rate));
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), updateKernel, step->device,
+  GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), updateKernel, step->device,
                      at<float *>(step, touchedRows), at<float>(step, sums), at<float>(step, rate),
-                     weight, at<float>(step, weightGradient));
+                     step->parameters[0].value, at<float>(step, weightGradient));
 }
 
+void compute(genrec_step *step) {
+  forward(step);
+  update(step);
+}
+
+/// The lookup ends a capture that a loss is part of.
 void computeWithLookup(genrec_step *step) {
+  forward(step);
   lookUp(step, late);
-  compute(step);
+  update(step);
+}
+
+void lookUpAndComputeLoss(genrec_step *step) {
+  lookUp(step, handles);
+  forward(step);
 }
 
 int64_t touchedCapacity(const int64_t *capacities, const int64_t *) { return capacities[sample]; }
@@ -123,14 +140,18 @@ const genrec_buffer_desc buffers[] = {
     {-1, 0, 4 * kDim, 1, 4, "weight_gradient"},
     {sample, 8, 0, 1, 3, "late"}};
 const int32_t read[] = {sample}, columns[] = {id, label};
-const genrec_program_desc programs[] = {{"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers,
-                                         9, 1, 0, nullptr, dispatch, compute, nullptr, nullptr,
-                                         nullptr}};
-const genrec_program_desc latePrograms[] = {{"train", GENREC_MODE_TRAIN, read, 1, columns, 2,
-                                             buffers, 9, 1, 0, nullptr, dispatch, computeWithLookup,
-                                             nullptr, nullptr, nullptr}};
+const genrec_program_desc programs[] = {
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 9, 1, 0, nullptr, dispatch, compute,
+     nullptr, nullptr, nullptr},
+    {"evaluate", GENREC_MODE_EVALUATE, read, 1, columns, 2, buffers, 9, 1, 0, nullptr, dispatch,
+     forward, nullptr, nullptr, nullptr}};
+const genrec_program_desc latePrograms[] = {
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 9, 1, 0, nullptr, dispatch,
+     computeWithLookup, nullptr, nullptr, nullptr},
+    {"evaluate", GENREC_MODE_EVALUATE, read, 1, columns, 2, buffers, 9, 1, 0, nullptr, nullptr,
+     lookUpAndComputeLoss, nullptr, nullptr, nullptr}};
 
-genrec_model_desc describe(const genrec_program_desc *program) {
+genrec_model_desc describe(std::span<const genrec_program_desc> programs) {
   genrec_model_desc model{};
   model.abi_version = GENREC_ABI_VERSION;
   model.name = "samples";
@@ -147,13 +168,72 @@ genrec_model_desc describe(const genrec_program_desc *program) {
   model.parameter_count = 1;
   model.losses = losses;
   model.loss_count = 1;
-  model.programs = program;
-  model.program_count = 1;
+  model.programs = programs.data();
+  model.program_count = static_cast<int32_t>(programs.size());
   model.device = genrec_rt_cuda_device;
   return model;
 }
 
+enum ListDomain { list, item };
+
+/// loss[0] = items of lists, `longest` of each at most, and of the first `room`; loss[1] = lists.
+__global__ void countKernel(const genrec_step *step, const float *ones, int64_t longest,
+                            int64_t room, float *loss) {
+  const genrec_domain &items = step->domains[item];
+  const int64_t count = step->domains[list].count;
+  loss[0] = 0;
+  loss[1] = static_cast<float>(count);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t first = items.offsets[i], end = min(items.offsets[i + 1], first + longest);
+    for (int64_t at = first; at < min(end, room); ++at)
+      loss[0] += ones[at];
+  }
+}
+
+void countItems(genrec_step *step) {
+  auto *counted = static_cast<float *>(step->buffers[0]);
+  GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), countKernel, step->device,
+                     static_cast<const float *>(step->columns[0].values),
+                     step->domains[item].max_length, step->domains[item].capacity, counted);
+  genrec_rt_report_device_loss(step, 0, counted, counted + 1);
+}
+
+const genrec_domain_desc listDomains[] = {
+    {"list", GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0, 0, 0},
+    {"item", GENREC_DOMAIN_DATA, list, "item", nullptr, nullptr, 0, 0, 0}};
+const genrec_feature_desc listFeatures[] = {
+    {"item.one", item, GENREC_F32, 0, 0, 0, 0, nullptr, {"model.py", 3, "one"}, 0}};
+const genrec_buffer_desc listBuffers[] = {{-1, 0, 8, 1, 2, "loss"}};
+const int32_t listsRead[] = {list, item}, listColumns[] = {0};
+const genrec_program_desc listPrograms[] = {{"evaluate", GENREC_MODE_EVALUATE, listsRead, 2,
+                                             listColumns, 1, listBuffers, 1, 1, 0, nullptr, nullptr,
+                                             countItems, nullptr, nullptr, nullptr}};
+
+genrec_model_desc describeLists() {
+  genrec_model_desc model = describe(listPrograms);
+  model.domains = listDomains;
+  model.features = listFeatures;
+  model.feature_count = 1;
+  model.table_count = 0;
+  return model;
+}
+
 } // namespace
+
+const genrec_model_desc &listModel() {
+  static const genrec_model_desc model = describeLists();
+  return model;
+}
+
+Batch batchOfLists(const std::vector<int64_t> &lengths) {
+  std::vector<int64_t> offsets(lengths.size() + 1);
+  std::partial_sum(lengths.begin(), lengths.end(), offsets.begin() + 1);
+  return BatchBuilder(listModel())
+      .rows("list", static_cast<int64_t>(lengths.size()))
+      .offsets("item", offsets)
+      .column("item.one", std::vector<float>(static_cast<size_t>(offsets.back()), 1.0F))
+      .take();
+}
 
 const genrec_model_desc &deviceModel(bool lateLookup) {
   static const genrec_model_desc plain = describe(programs), late = describe(latePrograms);
@@ -177,6 +257,22 @@ Batch batchOf(const Samples &samples) {
       .column("id", samples.ids)
       .column("label", samples.labels)
       .take();
+}
+
+std::vector<float> evaluateOnHost(const std::vector<Samples> &batches, const Trained &trained) {
+  std::vector<float> losses;
+  for (const Samples &samples : batches) {
+    float loss = 0;
+    for (size_t i = 0; i < samples.ids.size(); ++i) {
+      const std::vector<float> &row = trained.rows[static_cast<size_t>(samples.ids[i])];
+      float logit = 0;
+      for (int64_t d = 0; d < kDim; ++d)
+        logit += trained.weight[d] * (row.empty() ? 0.25F : row[d]);
+      loss += (logit - samples.labels[i]) * (logit - samples.labels[i]);
+    }
+    losses.push_back(loss / static_cast<float>(samples.ids.size()));
+  }
+  return losses;
 }
 
 Trained trainOnHost(const std::vector<Samples> &batches, std::vector<float> weight, int64_t ids,

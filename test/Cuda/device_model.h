@@ -24,7 +24,8 @@ namespace genrec::rt::cuda::test {
 constexpr int64_t kDim = 4;
 constexpr double kRate = 0.05;
 
-/// With the stages above; with `lateLookup` the compute stage looks the rows up once more.
+/// With the stages above, and a program that evaluates; with `lateLookup` the compute stage looks
+/// the rows up once more.
 const genrec_model_desc &deviceModel(bool lateLookup = false);
 
 struct Samples {
@@ -34,6 +35,12 @@ struct Samples {
 /// `count` samples with ids below `ids`, a function of `seed`.
 Samples drawSamples(uint64_t seed, int64_t count, int64_t ids);
 Batch batchOf(const Samples &samples);
+
+/// Evaluates lists: the loss is how many items these have on average. The compute stage counts as
+/// many of a list as the longest has, and as many in all as there is room for, by what the host
+/// knows, as launches of kernels over lists do.
+const genrec_model_desc &listModel();
+Batch batchOfLists(const std::vector<int64_t> &lengths);
 
 /// An id that the compute stage makes of a sample's, given the row of that one.
 using LaterId = int64_t (*)(int64_t id, const float *row);
@@ -47,6 +54,11 @@ struct Trained {
 };
 Trained trainOnHost(const std::vector<Samples> &batches, std::vector<float> weight, int64_t ids,
                     LaterId later = nullptr);
+
+/// The loss that batches have, each by itself, with what was trained; ids that never occurred have
+/// new rows.
+struct Trained;
+std::vector<float> evaluateOnHost(const std::vector<Samples> &batches, const Trained &trained);
 
 } // namespace genrec::rt::cuda::test
 

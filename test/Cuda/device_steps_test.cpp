@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <new>
 #include <numeric>
+#include <span>
 #include <thread>
 
 namespace {
@@ -60,6 +61,7 @@ public:
     for (const Samples &each : samples)
       batches.push_back(batchOf(each));
   }
+  explicit PreparedSource(std::vector<Batch> made) : batches(std::move(made)) {}
   bool next(Batch &batch) override {
     if (at == batches.size())
       return false;
@@ -114,6 +116,18 @@ protected:
           return true;
         },
         [looks](uint64_t) { return looks; });
+    return losses;
+  }
+
+  static std::vector<float> evaluated(Session &session, PreparedSource &source) {
+    std::vector<float> losses;
+    session.run(
+        Mode::evaluate, source,
+        [&](const StepReport &report) {
+          losses.push_back(static_cast<float>(*report.loss));
+          return true;
+        },
+        [](uint64_t) { return false; });
     return losses;
   }
 
@@ -252,6 +266,63 @@ TEST_P(DeviceSteps, MoreStepsAreCapturedThanAreKept) {
   EXPECT_GT(session->deviceUse()->captures, 8);
 }
 
+/// Programs share memory, which a batch of one of them may have made large enough for those of
+/// another: then sizes change and nothing moves.
+TEST_P(DeviceSteps, EachProgramAndSizeIsCapturedForItself) {
+  std::unique_ptr<Session> session = make();
+  std::vector<Samples> trained;
+  auto train = [&](int64_t count, int64_t rows) {
+    const size_t before = trained.size();
+    for (int64_t i = 0; i < count; ++i)
+      trained.push_back(drawSamples(trained.size() + 1, rows, kIds));
+    const std::vector<float> losses =
+        run(*session, {trained.begin() + static_cast<ptrdiff_t>(before), trained.end()});
+    const Trained expected = trainOnHost(trained, start, kIds);
+    EXPECT_TRUE(std::ranges::equal(losses, std::span(expected.losses).subspan(before))) << rows;
+    expectTrained(*session, expected);
+  };
+  auto evaluate = [&](int64_t count, int64_t rows) {
+    const std::vector<Samples> batches = batchesOf(count, rows);
+    PreparedSource source(batches);
+    EXPECT_EQ(evaluated(*session, source),
+              evaluateOnHost(batches, trainOnHost(trained, start, kIds)));
+  };
+  train(8, 10);
+  evaluate(8, 10);
+  train(2, 10);
+  evaluate(2, 64);
+  train(8, 10);
+  train(4, 30);
+  EXPECT_GT(session->deviceUse()->launches, 12);
+}
+
+/// Lists have more items than before, then more in one list: either changes alone, and no memory
+/// moves.
+TEST_P(DeviceSteps, MoreItemsAndLongerListsAreCapturedAnew) {
+  SessionOptions options;
+  options.threads = 1;
+  Session session(listModel(), options);
+  std::vector<Batch> batches;
+  std::vector<float> expected;
+  auto add = [&](int64_t count, const std::vector<int64_t> &lengths) {
+    for (int64_t i = 0; i < count; ++i) {
+      batches.push_back(batchOfLists(lengths));
+      expected.push_back(static_cast<float>(std::reduce(lengths.begin(), lengths.end())) / 16);
+    }
+  };
+  std::vector<int64_t> lengths(16, 1);
+  add(8, lengths); // items have room for 16
+  lengths[3] = 15;
+  add(2, lengths); // for 30
+  add(8, std::vector<int64_t>(16, 3));
+  lengths.assign(16, 0);
+  lengths[9] = 40;
+  add(2, lengths);
+  PreparedSource source(std::move(batches));
+  EXPECT_EQ(evaluated(session, source), expected);
+  EXPECT_GT(session.deviceUse()->launches, 8);
+}
+
 /// A store may grow in any lookup: such a step is run call by call, and the reason is told.
 TEST_P(DeviceSteps, ALookupBehindDispatchIsNotCaptured) {
   const std::vector<Samples> batches = batchesOf(10, 30);
@@ -260,6 +331,11 @@ TEST_P(DeviceSteps, ALookupBehindDispatchIsNotCaptured) {
   EXPECT_EQ(session->deviceUse()->launches, 0);
   EXPECT_THAT(session->deviceUse()->refusals,
               testing::ElementsAre(testing::HasSubstr("rows of table 't' are looked up")));
+  // Ids without a row have one in a table of the step, which the lookup makes.
+  const std::vector<Samples> more = batchesOf(3, 30, 100'000);
+  Trained trained = trainOnHost(batches, start, 100'000);
+  PreparedSource source(more);
+  EXPECT_EQ(evaluated(*session, source), evaluateOnHost(more, trained));
 }
 
 /// Where somebody looks at tables, the next batch is copied and nothing of it queued.

@@ -287,6 +287,20 @@ TEST(LibraryProducts, LongContractionsRunInGroups) {
             contract(kRows, kRows, 32, 32, true, x, y));
 }
 
+TEST(LibraryProducts, LaterGroupsHaveRowsOfTheirOwn) {
+  constexpr int64_t kRows = 7900, kSize = 32; // a group has 7,680
+  std::mt19937_64 random(6);
+  const std::vector<float> x = randomFloats(kRows * (kSize + 1), random),
+                           y = randomFloats(kRows * kSize, random);
+  const std::vector<float> out = contract(kRows, kRows, kSize, kSize, false, x, y);
+  for (int64_t i = 0; i < kSize; ++i) {
+    double sum = 0;
+    for (int64_t row = 0; row < kRows; ++row)
+      sum += static_cast<double>(at(x, row * (kSize + 1) + i)) * at(y, row * kSize + i);
+    ASSERT_NEAR(at(out, i * kSize + i), sum, 1e-3) << i;
+  }
+}
+
 /// result = onto + left right, of `m` rows in room for nine more; a contraction over rows
 /// (`overRows`) has `k` of them in as much room.
 std::vector<float> multiplySized(int64_t m, int64_t k, int64_t n, bool overRows, bool onto,

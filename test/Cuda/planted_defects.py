@@ -11,8 +11,10 @@ from pathlib import Path
 
 from planted_defects_attention import ATTENTION
 from planted_defects_calls import CALLS
+from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_models import MODELS
 from planted_defects_steps import STEPS_AND_EXCHANGES
+from planted_defects_sums import SUMS
 from planted_defects_unique import LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
 from planting import Defect, planted
 
@@ -25,7 +27,6 @@ TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/
 STORE, STORE_KERNELS = "embedding/cuda/store.cu", "embedding/cuda/store_kernels.h"
 SEARCH, ERASE = "include/genrec_rt/cuda/bucket_search.h", "embedding/cuda/store_erase.cu"
 CACHE_KERNELS = "embedding/cuda/cache_kernels.h"
-PIECES, PIECES_TESTS = KERNELS + "segment_pieces.h", "ScatteredSums.OfPiecesOfPieces"
 LIBRARY, SIZED, RANK = KERNELS + "library_products.cu", KERNELS + "library_sized_products.cu", KERNELS + "rank.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
 FIND_DEVICE = "core/cuda/find_device.cu"
@@ -40,11 +41,7 @@ EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_ke
 EXCHANGED_SUMS = "ranks/cuda/exchanged_sums.cu"
 SESSION, SLOT = "session/device_", "session/step_slot.cpp"  # .cpp files
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
-MARKED, SCATTERED = KERNELS + "marked.h", KERNELS + "scattered_sums.cu"
-LENGTH_TESTS = "ScatteredSums.OfRowsOfEveryLength"
-SEGMENTS, LANE_SEGMENTS = "include/genrec_rt/kernels/cuda/segments_warp.h", "include/genrec_rt/kernels/cuda/segments.h"
-WARP_SUM_TESTS, LANE_SUM_TESTS = "SegmentSums.OfWarps*", "SegmentSums.OfLanes*"
-POOLED, POOLS = KERNELS + "pools.cu", "include/genrec_rt/kernels/cuda/pools.h"
+MARKED = KERNELS + "marked.h"
 ORDER, LOWEST = "kernels/cuda/order.cu", "embedding/cuda/lowest_rows.cu"
 KEY_RANKS = KERNELS + "key_ranks.h"
 
@@ -64,14 +61,9 @@ PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.AreThoseOfTheCpu", "DistinctLook
 GROUP_TESTS = "DistinctProducts.LongSumsAreCutAsOnTheCpu"
 LIBRARY_TESTS = "Seeds/LibraryStreams.*/0:LibraryProducts.ContractionsOfFewRows"
 ROUNDED_TESTS = "LibraryProducts.ContractionsOfRoundedRows"
+GROW_TESTS = "Seeds/DeviceRanks.GrowBeside*/0"
 SESSION_RANK_TESTS = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
-RULES, LOWER = "embedding/cuda/row_rules.cu", "embedding/cuda/lower_halves.cu"
-HOT_TESTS = "Cuda/HotRowsConformance/0.*:CudaHotRows.B*:CudaHotRows.C*:CudaHotRows.AStep*-*AgreeWith*"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
-
-
-def hot(name: str, old: str, new: str = "", nth: int = 1, file: str = LOWER) -> Defect:
-    return Defect(name, file, HOT_TESTS, old, new, nth)
 
 
 def host(name: str, old: str, new: str = "", nth: int = 1, tests: str = HOST_TESTS) -> Defect:
@@ -130,6 +122,7 @@ DEFECTS = [
     Defect("a warp's count is read before it is raised", KEY_RANKS, ORDER_TESTS, "__syncwarp(); // the next", "; // the next"),
     Defect("counts of warps are added up too early", ORDER, ORDER_TESTS, "__syncthreads(); // warps", "; // warps"),
     Defect("a pass forgets what the last one placed", ORDER, "StableOrder.IsThat*", "now.placed = placed;", ";"),
+    Defect("whole warps look for no end behind the last key", ORDER, "StableOrder.Segments*", "first <= count", "first < count"),
     Defect("a warp's first key is taken for that of another", ORDER, "StableOrder.Segments*", "laneOf() == 0 && at > 0 ? keyAt(at - 1) : 0", "0u"),
     Defect("sums of the warps before are read too early", ORDER, ORDER_TESTS, "__syncthreads(); // sums", "; // sums"),
     Defect("items of a tile are placed over counts that are read", ORDER, ORDER_TESTS, "__syncthreads(); // items", "; // items"),
@@ -152,38 +145,7 @@ DEFECTS = [
     Defect("marks of a round are counted with those behind", MARKED, MARKED_TESTS, "(1u << laneOf()) - 1", "(2u << laneOf()) - 1"),
     Defect("marks of earlier rounds are left out", MARKED, MARKED_TESTS, "__shfl_sync(kAllLanes, before, round)",
            "__shfl_sync(kAllLanes, before, 0)"),
-    Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",
-           "GENREC_CUDA_CHECK(\n        cudaMemsetAsync(sum.terms.keys, 0xFF, static_cast<size_t>(sum.count()) * 4, stream));"),
-    Defect("terms are added as of one vector", SCATTERED, "ScatteredSums.OfSeveral*", "inRow >= shape.firstTerms[v]", "false"),
-    Defect("terms of the first lanes are added again", SCATTERED, LENGTH_TESTS, "begin + first + lane()", "begin + lane()"),
-    Defect("the last terms are read from the front", SCATTERED, LENGTH_TESTS, "k += count & 4;", ";"),
-    Defect("one of the last terms is left out", SCATTERED, LENGTH_TESTS, "count & 1", "count == 1"),
-    Defect("a row is looked for behind the last of a part", SCATTERED, LENGTH_TESTS, "(Lookers::lane() + 1) * part - 1", "(Lookers::lane() + 1) * part"),
-    Defect("all slices are the first", SCATTERED, LENGTH_TESTS, "static_cast<int64_t>(blockIdx.y) * L", "0"),
-    Defect("coefficients of slices are read by term", SCATTERED, LENGTH_TESTS, "coefficients[at]", "coefficients[term]"),
-    Defect("lanes wait for those of another sum", SCATTERED, LENGTH_TESTS,
-           "cuda::kAllLanes >> (cuda::kWarp - L) << cuda::laneOf() / L * L", "cuda::kAllLanes"),
-    Defect("the first piece of a list has the slot of another", POOLS, "Pools.PiecesThatBegin*",
-           "return 2 * (begin / kPoolPiece) + (isFirst ? 1 : 0);", "return 2 * (begin / kPoolPiece);"),
-    Defect("a first piece is that of two slots", POOLS, "Pools.PiecesThatBegin*", "unit.first >= begin && unit.first < known", "unit.first >= begin"),
-    Defect("a long list is pooled as a whole, too", POOLS, "Pools.ListsOfEverySize", "parts && end - begin > kPoolPiece", "false"),
-    Defect("the greatest of a piece begins with 0", POOLS, "Pools.RandomLists", "unit.begin == unit.first", "unit.begin >= unit.first"),
-    Defect("a mean divides its pieces, too", POOLS, "Pools.RandomLists", "unit.slot < 0 ? unit.end - unit.begin : 1", "unit.end - unit.begin"),
-    Defect("a warp pools its first list for all", POOLED, "Pools.RandomLists", "__shfl_sync(0xFFFFFFFFu, first, lane)",
-           "__shfl_sync(0xFFFFFFFFu, first, 0)"),
-    Defect("a warp begins anew with each of its rounds", SEGMENTS, WARP_SUM_TESTS, "first == begin", "true"),
-    Defect("a warp adds the first of a row to a zero", SEGMENTS, WARP_SUM_TESTS, "isFirst && i == 0", "false"),
-    Defect("a warp looks up the terms of its first round", SEGMENTS, WARP_SUM_TESTS, "terms.row(first + lane, ownShare)",
-           "terms.row(begin + lane, ownShare)"),
-    Defect("a warp reads some of the last terms twice", SEGMENTS, WARP_SUM_TESTS, "at += 2;", ";"),
-    Defect("lanes begin anew with each of their rounds", LANE_SEGMENTS, LANE_SUM_TESTS, "first == 0", "true"),
-    Defect("lanes add the first of a row to a zero", LANE_SEGMENTS, LANE_SUM_TESTS, "isFirst && k == 0", "false"),
-    Defect("lanes read some of the last terms twice", LANE_SEGMENTS, LANE_SUM_TESTS, "i += 4;", ";"),
-    Defect("pieces of a level are put over those below", PIECES, PIECES_TESTS, "levelBegin += 2 * levelTerms;", ";"),
-    Defect("pieces of pieces begin where the terms do", PIECES, PIECES_TESTS, "from = begin + upTo - cut;", ";"),
-    Defect("a piece is of the lane before its own", PIECES, LENGTH_TESTS, "__shfl_sync(kAllLanes, upTo, owner + by - 1) <= at",
-           "__shfl_sync(kAllLanes, upTo, owner + by - 1) < at"),
-    Defect("pieces of lanes begin where those of the first do", PIECES, LENGTH_TESTS, "at - __shfl_sync(kAllLanes, upTo - cut, owner)", "at"),
+    *SUMS,
     Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
     Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
     # Lists, products, top-k.
@@ -334,6 +296,8 @@ DEFECTS = [
            "table.find(on, ids, valid, count, rows, missing);\n  if (count > 0)\n    pointToCached(ids, valid, count, rows, streamOf(on));",
            "if (count > 0)\n    pointToCached(ids, valid, count, rows, streamOf(on));\n  table.find(on, ids, valid, count, rows, missing);"),
     # A session's steps.
+    Defect("places behind a batch look up their id", DEVICE, "Seeds/DeviceSteps.RowsOfTheNext*/0",
+           "from.domain ? from.domain->count : from.count", "from.count"),
     step("copies are noted in the wrong queue", "cudaEventRecord(copied, copies)", "cudaEventRecord(copied, queue)"),
     step("a store's memory is made in the other queue", "at(DeviceQueue::dispatch)", "at(DeviceQueue::compute)"),
     session("a batch that never ran is overwritten", "batch.cpp", "if (isCopying && !isAhead) // of a batch that never ran\n    device.synchronize();",
@@ -351,6 +315,14 @@ DEFECTS = [
             "{\n      copyOut(parameter);\n      parameter.isGiven = true;\n    }", nth=2, tests="ParametersAreBroughtWhole"),
     session("the end of a step is placed before its reports", "step.cpp", "leaving.fetchNotes();\n  device.place(*end);",
             "device.place(*end); leaving.fetchNotes();"),
+    session("a table of a step is used before it is made", "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);",
+            nth=2, tests="ALookupBehindDispatchIsNotCaptured"),
+    session("steps of other capacities have one graph", "step.cpp", "key.add(domain.capacity);", tests="MoreItemsAndLongerLists*"),
+    session("steps of longer lists have the graph of shorter ones", "step.cpp", "key.add(domain.max_length);", tests="MoreItemsAndLongerLists*"),
+    Defect("programs have one graph", SLOT, "Seeds/DeviceSteps.EachProgram*/0", "static_cast<const void *>(plan->program)",
+           "static_cast<const void *>(nullptr)"),
+    Defect("the longest list has no capacity", SLOT, "Seeds/DeviceSteps.MoreItemsAndLongerLists*/0",
+           "raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));", ";"),
     session("notes are not cleared", "notes.cpp", "device.fill(memory.data(), GENREC_NO_PLACE & 0xFF, kBytes);"),
     # Products through cuBLASLt.
     Defect("a product does not wait for its factors", LIBRARY, LIBRARY_TESTS,
@@ -364,6 +336,7 @@ DEFECTS = [
     Defect("sums of rounded rows read behind the capacity", LIBRARY, ROUNDED_TESTS,
            "isCopied ? roundedTo(c.capacity, kChunkStep) : c.capacity", "roundedTo(c.capacity, kChunkStep)"),
     Defect("a factor that was rounded before begins with each chunk", LIBRARY, ROUNDED_TESTS, "side.rounded + first * side.ld", "side.rounded"),
+    Defect("later groups of chunks have the first rows", LIBRARY, "LibraryProducts.LaterGroups*", "first", "0", 15),
     Defect("rows behind a rounded factor stay", KERNELS + "part_copies.cu", "PartCopies.RowsBehindFactorsAreCleared",
            "rows->count * perRow", "(rows->count + 1) * perRow"),
     Defect("rows that are not there are added up", SIZED, "LibraryProducts.OfSizesOnTheDevice", "clearRest(p.k, p.left, p.ldLeft, p.m.most, stream);"),
@@ -449,42 +422,29 @@ DEFECTS = [
            "turns.meet([this] { fetchLate(); });", "fetchLate();"),
     later("rows of a later fetch give no sums", SESSION + "ranks.cpp", "fetch.rows->contribute(slot.portion, tables.storeOf[table], touched->device, touched->capacity,\n                           of, rowSums);",
           "if (&fetch == &begun().front()) fetch.rows->contribute(slot.portion, tables.storeOf[table], touched->device, touched->capacity, of, rowSums);"),
+    Defect("places behind a portion ask for their id", DEVICE, GROW_TESTS, "from.domain->count", "from.count", 2),
+    Defect("the update's buffers have room for one portion's rows", SLOT, GROW_TESTS,
+           "plan->update.layout = layOut(plan->update.buffers, plan->capacities);", ";"),
+    Defect("the device has room for one portion's rows", SLOT, GROW_TESTS, "onDevice->setCapacity(i, plan->capacities[i]);", ";"),
+    Defect("sums of segments have room for a float each", SESSION + "ranks.cpp", GROW_TESTS,
+           "touched->capacity * dim * static_cast<int64_t>(sizeof(float))", "touched->capacity * static_cast<int64_t>(sizeof(float))"),
+    Defect("rows of all fetches have the room of the last one's", SESSION + "updates.cpp",
+           "Seeds/DeviceRanks.LookUpLaterInHostMemory/0", "store.capacity += update.capacity;", "store.capacity = update.capacity;"),
+    updated("an update stage waits for sums that travel early", SESSION + "ranks.cpp", "joinAhead();", nth=3),
     Defect("a later lookup is made while it is captured", SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchStagesThatLookUpAsGraphs/0",
            "callBetween(request);", "request();"),
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),
-    # Lower halves of hot rows.
-    hot("a block is not cleared", "reinterpret_cast<uint4 *>(block)[at] = uint4{0, 0, 0, 0};", ";"),
-    hot("half of a block is cleared", "at < blocks.bytes / 16", "at < blocks.bytes / 32"),
-    hot("new rows of a batch share a block", "used + rank - freed", "used"),
-    hot("blocks that come back are taken from the wrong end", "blocks.freed[freed - 1 - rank]", "blocks.freed[rank]"),
-    hot("a block that came back is given twice", "counters->freed -= again;"),
-    hot("blocks that are taken again are counted as new", "counters->used += counters->moving - again;",
-        "counters->used += counters->moving;"),
-    hot("each position of a row takes a block", "*hot.lower(rows[i]) == claimOf(i)", "isClaim(*hot.lower(rows[i]))"),
-    hot("positions claim beside one another", "atomicMax(lower, claimOf(i));", "*lower = claimOf(i);"),
-    hot("a step sees a row more than once", "atomicExch(sighting, step) != step", "true", file=RULES),
-    hot("rows become hot a step late", "reinterpret_cast<const Word *>(row + sightingOffset)[1] >= hotAfter",
-        "reinterpret_cast<const Word *>(row + sightingOffset)[1] > hotAfter"),
-    hot("rows that leave keep their blocks", "if (lowerHalves.room() > 0)\n    giveBackErased(count, stream);", ";",
-        file="embedding/cuda/store_erase.cu"),
-    hot("an id that is erased twice gives its block back twice", "erased[i] ? addresses.row(table.row(slotOf[i])) : nullptr",
-        "slotOf[i] >= 0 ? addresses.row(table.row(slotOf[i])) : nullptr"),
-    hot("blocks come back over one another", "blocks.counters->freed + ranks[i]", "blocks.counters->freed"),
-    hot("what comes back is not counted", "counters->freed += counters->moving;"),
-    hot("a row keeps the address of a block that it gave back", "*lower = 0;"),
-    hot("blocks that came back are forgotten when there are more", "freed.ensureKept(room(), stream);", "freed.ensure(room(), stream);"),
-    hot("nobody makes room for blocks", "if (isFull)\n    lowerHalves.makeRoom(\n"
-        "        lowerBound + std::max(options.step ? 2 * count : 0, lowerHalves.chunkBlocks()), stream);", ";"),
-    hot("the host forgets what it has asked for", "lowerBound += taken;", ";"),
-    hot("an answer has blocks that were asked for later", "hotSinceRequest += taken;", ";"),
-    hot("a step waits for each table", "isFull && mayWait()", "isFull"),
-    hot("states begin where the address of lower halves is", "config.stateOffset()", "config.valueFloats()", file=STORE),
+    *HOT_ROWS,
     # Tiles of columns.
     Defect("columns of groups before have no tiles", COLUMNS, "Columns.TwoThousand*", "before + exclusiveBlockSum<kColumnThreads>(own, sum)",
            "exclusiveBlockSum<kColumnThreads>(own, sum)"),
     Defect("a tile's column is read before it is known", COLUMNS, "Columns.Uncut*", "__syncthreads(); // the tile's", "; // the tile's"),
     Defect("the next tile's column is known too early", COLUMNS, "Columns.Uncut*", "__syncthreads(); // all have", "; // all have"),
     Defect("a column without values has no tile", COLUMNS, "Columns.Uncut*", "int64_t(1)", "int64_t(0)"),
+    Defect("later rounds of a column begin at nothing", COLUMNS, "Columns.ALong*", "before += total;", ";"),
+    Defect("rows of a part of a column begin where those of the whole do", COLUMNS, "Columns.Uncut*", "own[d] - all.begin", "own[d]"),
+    Defect("a part of a column has the values of the whole", COLUMNS, "Columns.Uncut*", "at < total ? values[begin + at] : 0",
+           "at < total ? values[at] : 0"),
     Defect("an uncut column ends without an offset", COLUMNS, "Columns.Uncut*", "column.rows + 1", "column.rows"),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),

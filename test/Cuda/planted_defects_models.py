@@ -67,6 +67,7 @@ MODELS = [
     alone("a metric has the keys of no rows", "report.key = fetch(key, rows);", file="reports.cpp"),
     alone("a metric weighs lists by their first rows", "fetch(weight, desc.per_list ? roomOf(domain->parent_domain) : rows)", "fetch(weight, 1)", file="reports.cpp"),
     alone("an output's nulls are those of rows", "report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));", "report.valid = nullptr;", file="reports.cpp"),
+    alone("lists of a launched step are not fetched", "for (const FetchedDomain &fetched : recorded.domains)\n    useFetched(fetched);", file="reports.cpp"),
     alone("domains of the step before are fetched", "std::fill(isFetched.begin(), isFetched.end(), 0);", file="reports.cpp"),
     # Ranks.
     of("ranks", "a store's values lie where another's do", EXCHANGE, "layout.begins[store] = layout.floats();", "layout.begins[store] = layout.values;"),
@@ -75,6 +76,7 @@ MODELS = [
     of("replicas", "a norm counts parameters of all ranks", SESSION + "ranks.cpp", "of.travels = travels(ofParameters[i]);", "of.travels = true;"),
     of("replicas", "a norm counts rows of replicas on each rank", SESSION + "ranks.cpp", "of.counts = ownedRows(slot.numberOf(owned[i]));", "of.counts = nullptr;"),
     ranks("shared parameters come from one rank", "rowsOf + begins[other]", "rowsOf + begins[other == 0 ? 0 : other - 1]", nth=2),
+    ranks("parameters are shared in the default stream", "comm.exchange(send, receive, {CommMemory::Kind::device, device.stream()});", "comm.exchange(send, receive, {CommMemory::Kind::device, nullptr});"),
     ranks("shared parameters lack the last float", "device.copyWithin(rows, from, floats * 4);", "device.copyWithin(rows, from, floats * 4 - 4);"),
     ranks("sums travel before all portions have given theirs", "!ahead || !isDispatched || !ofParameters || !sums->isWhole(number)", "!ahead || !isDispatched || !ofParameters"),
     ranks("collected rows have no identity", "slots.front()->onDevice->identifyRows(table, collected(table).rows, countCollected(table),\n                                        owned->device);"),

@@ -38,6 +38,8 @@ UNIQUE_DEFECTS = [
     Defect("an id's own position is ranked, not its first", UNIQUE, "Unique.*", "from[round] = batch.slots[placed.slot[round]];"),
     Defect("a position counts among those before it", UNIQUE_NUMBERS, "Unique.*", "(1u << position % kWarp) - 1", "(2u << position % kWarp) - 1"),
     Defect("words before a block's part are not counted", UNIQUE, "Unique.ManyWords*", "exclusiveBlockSum<kThreads>(own, before);", "before = 0;"),
+    Defect("words before are counted one load a thread", UNIQUE, "Unique.ManyWords*", "base + d * kThreads < begin / 4", "base < begin / 4 && d == 0"),
+    Defect("a search goes on where the batch begins", UNIQUE_TABLE, "Unique.AllIdsEqual*", "2 * from", "0", 2),
     Defect("words before are counted to the part's end", UNIQUE, "Unique.ManyWords*", "base + d * kThreads < begin / 4", "base + d * kThreads < end / 4"),
     Defect("counts of the last batch are left", UNIQUE, "Unique.*", "result.counts[number] = 0;", ";"),
     Defect("an empty segment behind all ids begins at nothing", UNIQUE, "Unique.*", "*result.total", "0u", nth=2),

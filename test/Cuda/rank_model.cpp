@@ -21,7 +21,8 @@ enum Buffer {
   total,
   laterIds,
   laterHandles,
-  whole
+  whole,
+  changes
 };
 
 template <class T> T *at(genrec_step *step, Buffer buffer) {
@@ -63,11 +64,15 @@ __global__ void forwardKernel(const genrec_step *step, float *const *rows, float
   }
 }
 
+/// `capacity`: of the rows, as the host knows it; so many `changes` there are.
 __global__ void updateKernel(const genrec_step *step, float *const *rows, const float *sums,
-                             const float *rate, float *weight, const float *dWeight) {
-  for (int64_t n = 0; n < step->domains[owned].count; ++n)
-    for (int64_t d = 0; d < kDim; ++d)
-      rows[n][d] -= *rate * sums[n * kDim + d];
+                             const float *rate, float *weight, const float *dWeight,
+                             int64_t capacity, float *changes) {
+  const int64_t count = min(step->domains[owned].count, capacity);
+  for (int64_t i = 0; i < count * kDim; ++i)
+    changes[i] = *rate * sums[i];
+  for (int64_t i = 0; i < count * kDim; ++i)
+    rows[i / kDim][i % kDim] -= changes[i];
   for (int64_t d = 0; d < kDim; ++d)
     weight[d] -= *rate * dWeight[d];
 }
@@ -127,7 +132,8 @@ void update(genrec_step *step) {
   genrec_rt_store_step_value(step, 0, kRate, at<float>(step, rate));
   GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), updateKernel, step->device,
                      rows->rows, rows->sums, at<float>(step, rate), step->parameters[0].value,
-                     at<float>(step, total));
+                     at<float>(step, total), step->domains[owned].capacity,
+                     at<float>(step, changes));
 }
 
 int64_t ofSamples(const int64_t *capacities, const int64_t *) { return 2 * capacities[sample]; }
@@ -147,14 +153,15 @@ const genrec_buffer_desc buffers[] = {
     {-1, 0, 4 * kDim, 4, 5, "total"},
     {sample, 8, 0, 1, 3, "later_ids"},
     {sample, 8, 0, 1, 3, "later_handles"},
-    {-1, 0, 4 * kDim, 2, 3, "whole"}};
+    {-1, 0, 4 * kDim, 2, 3, "whole"},
+    {owned, 4 * kDim, 0, 4, 5, "changes"}};
 const int32_t read[] = {sample}, columns[] = {0, 1};
 const genrec_program_desc programs[] = {
-    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 8, 1, 4, nullptr, dispatch, compute,
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 12, 1, 4, nullptr, dispatch, compute,
      update, nullptr, nullptr},
-    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 10, 1, 4, nullptr, dispatch,
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 12, 1, 4, nullptr, dispatch,
      computeWithLookup, update, nullptr, "it looks up ids that it makes"},
-    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 11, 1, 4, nullptr, dispatch,
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 12, 1, 4, nullptr, dispatch,
      computeAndMeet, update, nullptr, "it adds up what it makes"}};
 
 genrec_model_desc describe(const genrec_program_desc *program) {
@@ -162,6 +169,7 @@ genrec_model_desc describe(const genrec_program_desc *program) {
   described.domains = domains;
   described.domain_count = 3;
   described.programs = program;
+  described.program_count = 1;
   return described;
 }
 

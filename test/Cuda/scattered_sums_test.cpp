@@ -3,6 +3,7 @@
 #include "added_by_pieces.h"
 #include "device_copy.h"
 
+#include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/kernels/cuda/scattered_sums.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 #include "genrec_rt/kernels/shared/math.h"
@@ -92,13 +93,14 @@ Floats expectedOf(const Case &c) {
   return result;
 }
 
-Floats foundOf(const Case &c) {
+/// The result begins `shift` floats behind where memory does.
+Floats foundOf(const Case &c, size_t shift = 0) {
   const int64_t words =
       scatteredWords(c.leaving, c.shape.terms, c.shape.vectors, c.shape.width, c.shape.isScaled);
   Copy<float> memory{Floats(static_cast<size_t>(words))},
-      to{Floats(static_cast<size_t>(c.rows * c.shape.stride), 5.0f)};
+      to{Floats(static_cast<size_t>(c.rows * c.shape.stride) + shift, 5.0f)};
   ScatteredSum sum{c.shape, scatteredTerms(memory.data(), c.leaving, c.shape.terms), c.leaving,
-                   to.data(), c.rows};
+                   to.data() + shift, c.rows};
   clearTerms(cuda::test::testStream(), sum);
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   // Rows behind those that are there leave no keys.
@@ -108,9 +110,11 @@ Floats foundOf(const Case &c) {
   copy(sum.terms.keys, c.keys.data(), c.keys.size());
   copy(sum.terms.values, c.values.data(), c.values.size());
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
-  Copy<char> scratch{std::vector<char>(static_cast<size_t>(scatteredScratchBytes(sum)))};
-  addTerms(cuda::test::testStream(), sum, scratch.data());
-  return to.fetch();
+  cuda::DeviceArray<char> scratch("scratch"); // without values
+  addTerms(cuda::test::testStream(), sum,
+           scratch.ensure(scatteredScratchBytes(sum), cuda::test::testStream()));
+  const Floats all = to.fetch();
+  return {all.begin() + static_cast<ptrdiff_t>(shift), all.end()};
 }
 
 bool hasSameBits(const Floats &a, const Floats &b) {
@@ -121,11 +125,12 @@ SumShape plain(int32_t width, int32_t stride) { return {1, 1, width, stride, 0, 
 
 TEST(ScatteredSums, AreThoseOfTheRowsInTheirOrder) {
   for (int64_t leaving : {0, 1, 37, 300, 1500})
-    for (int64_t rows : {1, 33, 700})
+    for (int64_t rows : {1, 32, 700}) // 32: a key has no bits to spare for terms of no row
       for (SumShape shape :
            {plain(1, 1), plain(4, 4), plain(6, 16), plain(50, 64), plain(160, 160)}) {
         const Case c = makeCase(shape, leaving, rows, 7);
-        EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c)))
+        const size_t shift = rows == 32 ? 1 : 0; // what threads move at once is not aligned
+        EXPECT_TRUE(hasSameBits(foundOf(c, shift), expectedOf(c)))
             << leaving << " rows into " << rows << " of " << shape.width;
       }
 }
@@ -171,7 +176,7 @@ TEST(ScatteredSums, OfPiecesOfPieces) {
 }
 
 TEST(ScatteredSums, RowsThatAreNotThereLeaveNothing) {
-  const Case c = makeCase(plain(4, 4), 100, 40, 17);
+  const Case c = makeCase({2, 1, 4, 4, 0, false, {0}}, 100, 40, 17); // two terms of a row
   Case more = c;
   more.leaving = 130; // room for 30 rows behind those that are there
   more.values.resize(520, 3);

@@ -36,14 +36,27 @@ __global__ void sumRows(const SegmentSums *sums, int64_t rows, float *out) {
   }
 }
 
+/// The same where sums are shared memory: a lane reads what others have written.
+template <int64_t D, int64_t L, int64_t V>
+__global__ void sumRowsTogether(const SegmentSums *sums, int64_t rows, float *out) {
+  __shared__ float all[kThreads / L][D];
+  for (int64_t row = kernels::firstRow<L>(); row < rows; row += kernels::rowStep<L>()) {
+    float *sum = all[threadIdx.x / L];
+    kernels::segmentSum<D, L, V>(sums, row, sum);
+    for (int64_t i = kernels::lane<L>(); i < D; i += L)
+      out[row * D + D - 1 - i] = sum[D - 1 - i];
+    kernels::meet<L>();
+  }
+}
+
 /// The same by a warp.
 template <int64_t D>
 __global__ void sumRowsByWarps(const SegmentSums *sums, int64_t rows, float *out) {
   __shared__ float sum[kThreads / kWarp][D];
   for (int64_t row = kernels::firstRow<kWarp>(); row < rows; row += kernels::rowStep<kWarp>()) {
     const float *of = segmentSum<D>(sums, row, sum[warpOf()]);
-    for (int64_t i = laneOf(); i < D; i += kWarp)
-      out[row * D + i] = of[i];
+    for (int64_t i = laneOf(); i < D; i += kWarp) // what another lane has written
+      out[row * D + D - 1 - i] = of[D - 1 - i];
   }
 }
 
@@ -114,6 +127,8 @@ TEST(SegmentSums, OfLanesAreInOrder) {
   expectSums(sumRows<128, 8, 4>, kThreads, 128, 130);
   expectSums(sumRows<256, 32, 4>, kThreads, 256, 256);
   expectSums(sumRows<130, 64, 1>, kThreads, 130, 130); // two warps
+  expectSums(sumRowsTogether<50, 8, 2>, kThreads, 50, 50);
+  expectSums(sumRowsTogether<130, 64, 1>, kThreads, 130, 130);
 }
 
 TEST(SegmentSums, OfWarpsAreInOrder) {

@@ -99,7 +99,7 @@ TEST(Unique, BatchesOfManyTiles) {
 // or all different.
 TEST(Unique, ManyWordsOfBits) {
   Unique unique("test");
-  Ids mixed = randomIds(40001, 9000), equal(10240, 5), different(10241);
+  Ids mixed = randomIds(70001, 9000), equal(10240, 5), different(10241);
   std::iota(different.begin(), different.end(), -77);
   for (const Ids &ids : {mixed, equal, different}) {
     const auto count = static_cast<int64_t>(ids.size());
@@ -158,13 +158,15 @@ TEST(Unique, SegmentsAreApartAndMayBeEmpty) {
 TEST(Unique, AllIdsEqualAndAllOfOnePlace) {
   const Ids equal(1500, 77);
   EXPECT_EQ(uniqueOf(equal, {0, 1500}), expectedOf(equal, {0, 1500}));
-  // Equal upper halves of the hashes: every search begins at one slot.
+  // Equal upper halves of the hashes: every search begins at the last slot, and goes on at the
+  // first of its segment.
   Ids colliding;
   for (uint64_t i = 0; colliding.size() < 300; ++i)
-    if (int64_t id = rt::test::idOfHash(uint64_t(0xABCD1234) << 32 | i); id >= 0)
+    if (int64_t id = rt::test::idOfHash(uint64_t(0xFFFFFFFF) << 32 | i); id >= 0)
       colliding.push_back(id);
   colliding.insert(colliding.end(), colliding.begin(), colliding.begin() + 100);
-  EXPECT_EQ(uniqueOf(colliding, {0, 400}), expectedOf(colliding, {0, 400}));
+  for (const Ids &offsets : {Ids{0, 400}, Ids{0, 300, 400}})
+    EXPECT_EQ(uniqueOf(colliding, offsets), expectedOf(colliding, offsets));
 }
 
 /// Holds the distinct ids of each owner, in the order of their first appearance, to the definition.
@@ -279,19 +281,23 @@ TEST(StableOrder, IsThatOfTheLibrary) {
     }
 }
 
+// Where the last key ends is looked at by a lane of its own where whole warps have all positions.
 TEST(StableOrder, SegmentsBeginWhereKeysDo) {
-  const Ids ids = randomIds(900, 60);
-  const Found found = expectedOf(ids, {0, 900});
-  StableOrder order("test");
-  Copy<uint32_t> keys(found.inverse), output(Numbers(900)),
-      total(Numbers{static_cast<uint32_t>(found.ids.size())});
-  Copy<int64_t> offsets(Ids(found.ids.size() + 1));
-  order.run(keys.data(), 900, static_cast<int64_t>(found.ids.size()), output.data(), testStream());
-  findSegments(keys.data(), output.data(), 900, total.data(), offsets.data(), testStream());
-  const Ids begins = offsets.fetch();
-  EXPECT_EQ(begins[0], 0);
-  for (size_t u = 0; u < found.ids.size(); ++u)
-    EXPECT_EQ(begins[u + 1] - begins[u], found.counts[u]);
+  for (int64_t count : {900, 896}) {
+    const Ids ids = randomIds(count, 60);
+    const Found found = expectedOf(ids, {0, count});
+    StableOrder order("test");
+    Copy<uint32_t> keys(found.inverse), output(Numbers(ids.size())),
+        total(Numbers{static_cast<uint32_t>(found.ids.size())});
+    Copy<int64_t> offsets(Ids(found.ids.size() + 1));
+    order.run(keys.data(), count, static_cast<int64_t>(found.ids.size()), output.data(),
+              testStream());
+    findSegments(keys.data(), output.data(), count, total.data(), offsets.data(), testStream());
+    const Ids begins = offsets.fetch();
+    EXPECT_EQ(begins[0], 0);
+    for (size_t u = 0; u < found.ids.size(); ++u)
+      EXPECT_EQ(begins[u + 1] - begins[u], found.counts[u]) << count;
+  }
 }
 
 } // namespace

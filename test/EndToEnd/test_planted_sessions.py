@@ -86,7 +86,7 @@ RUNS = {
             "--eval-every",
             "3",
             "--eval-batch",
-            "40",
+            "8",
         ),
     ),
     "portions": Runs(

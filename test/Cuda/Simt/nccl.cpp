@@ -85,6 +85,8 @@ ncclResult_t issue(ncclComm *comm, cudaStream_t stream, Part part) {
     return refuse(ncclInvalidArgument, std::string(nameOf(part.call)) + " of a null pointer");
   if (part.call == Call::broadcast && part.peer != comm->rank)
     part.from = nullptr;
+  if (accuseDefaultStream(stream, nameOf(part.call)) != cudaSuccess)
+    return refuse(ncclUnhandledCudaError, errorMessage());
   // The default stream is that of the communicator's device.
   if (!stream || stream == cudaStreamLegacy)
     stream = &legacyStream(comm->device);
