@@ -176,12 +176,16 @@ static std::optional<JoinedFactor> matchJoined(CastOp factor) {
   }
   if (!found.concat || !hasEarlyPart(found.concat))
     return std::nullopt;
-  auto isMatrix = [](Value part) { return cast<RankedTensorType>(part.getType()).getRank() == 2; };
+  // Rounded rows are whole multiples of 8, as what clears those behind the last one takes.
+  auto isWhole = [](Value part) {
+    auto shape = cast<RankedTensorType>(part.getType());
+    return shape.getRank() == 2 && shape.getDimSize(1) % 8 == 0;
+  };
   auto canSplit = [&](Value operand) { // joined rows, or scalars
     auto shape = dyn_cast<RankedTensorType>(operand.getType());
     return isWide(operand, type) || (shape && getRowShape(shape).empty());
   };
-  if (!llvm::all_of(found.concat.getParts(), isMatrix) ||
+  if (!llvm::all_of(found.concat.getParts(), isWhole) ||
       !llvm::all_of(found.ops,
                     [&](Operation *op) { return llvm::all_of(op->getOperands(), canSplit); }))
     return std::nullopt;

@@ -36,10 +36,10 @@ def RoundFactors : Pass<"genrec-round-factors", "::genrec::ModelOp"> {
     would store of it for another one takes as many bytes as the product's rows. `fold-epilogues` leaves
     these products alone: what multiplies them on a device has no epilogue but the bias.
 
-    A factor that is computed of joined rows, element by element, of which a part is there before the
-    library op that makes another one, is computed and rounded by parts, which are joined behind:
-    concat(round(f(x)), round(f(y))). The kernel that has the rows of the early part then stores 2 bytes
-    of it, and none reads these rows again.
+    A factor that is computed of joined rows, element by element, of whose parts (whole multiples of 8)
+    one is there before the library op that makes another one, is computed and rounded by parts, which
+    are joined behind: concat(round(f(x)), round(f(y))). The kernel that has the rows of the early part
+    then stores 2 bytes of it, and none reads these rows again.
 
     ```mlir
     %y = genrec.linear %x, %w {bf16} : …
