@@ -26,8 +26,7 @@ static bool isScalarMath(Operation *op) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getRank() == 0;
   };
-  return isa<RowwiseOpInterface>(op) &&
-         llvm::all_of(op->getOperandTypes(), isScalar) &&
+  return isa<RowwiseOpInterface>(op) && llvm::all_of(op->getOperandTypes(), isScalar) &&
          llvm::all_of(op->getResultTypes(), isScalar);
 }
 
@@ -37,9 +36,9 @@ static bool storesRows(Operation *op) { return op->getNumResults() == 0; }
 /// the same stage.
 unsigned KernelPlanner::getIteration(Operation *op) {
   FlatSymbolRefAttr domain = getRowOpDomain(op);
-  int64_t rows =
-      domain ? 0 : getSharedRowCount(op->getResult(0).getType());
-  Iteration iteration{{domain, rows}, op->getDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr())};
+  int64_t rows = domain ? 0 : getSharedRowCount(op->getResult(0).getType());
+  Iteration iteration{{domain, rows},
+                      op->getDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr())};
   return iterations.try_emplace(iteration, iterations.size()).first->second;
 }
 
@@ -47,10 +46,10 @@ unsigned KernelPlanner::getIteration(Operation *op) {
 bool KernelPlanner::flows(OpOperand &use) {
   Operation *reader = use.getOwner();
   auto result = dyn_cast<OpResult>(use.get());
-  if (!result || !isRowOp(reader) || !isRowOp(result.getOwner()) || ends.contains(result.getOwner()))
+  if (!result || !isRowOp(reader) || !isRowOp(result.getOwner()) ||
+      ends.contains(result.getOwner()))
     return false;
-  std::optional<OperandRole> role =
-      getOperandRole(reader, use.getOperandNumber());
+  std::optional<OperandRole> role = getOperandRole(reader, use.getOperandNumber());
   if (role != OperandRole::aligned && role != OperandRole::shared)
     return false;
   Operation *maker = result.getOwner();
@@ -75,8 +74,8 @@ void KernelPlanner::endLongChains() {
   }
 }
 
-/// Stores a rounded part of a joined row where it is computed, if a kernel before the joining one can:
-/// half of the bytes of one of the rows that it is computed of.
+/// Stores a rounded part of a joined row where it is computed, if a kernel before the joining one
+/// can: half of the bytes of one of the rows that it is computed of.
 void KernelPlanner::endRoundedParts() {
   computeLevels();
   for (Operation &op : program.getBody().front())
@@ -239,9 +238,7 @@ void KernelPlanner::include(Operation *op, Group &group) {
       group.loaded.insert(use.get());
 }
 
-static std::string formatBytes(double bytes) {
-  return llvm::formatv("{0:F0}", bytes).str();
-}
+static std::string formatBytes(double bytes) { return llvm::formatv("{0:F0}", bytes).str(); }
 
 /// Marks a value of an earlier kernel as stored and loaded.
 void KernelPlanner::keep(Value value, double recomputeCost, Group &group) {
@@ -251,12 +248,11 @@ void KernelPlanner::keep(Value value, double recomputeCost, Group &group) {
     return;
   Operation *maker = value.getDefiningOp();
   plans[owners.lookup(maker)].outputs.insert(value);
-  keepReasons[value] =
-      isRecomputable(maker)
-          ? "computing it again would cost " + formatBytes(recomputeCost) +
-                " bytes per row, keeping it " +
-                formatBytes(2.0 * getRowBytes(value.getType()))
-          : "it is computed once";
+  keepReasons[value] = isRecomputable(maker)
+                           ? "computing it again would cost " + formatBytes(recomputeCost) +
+                                 " bytes per row, keeping it " +
+                                 formatBytes(2.0 * getRowBytes(value.getType()))
+                           : "it is computed once";
 }
 
 /// Adds `op` and the ops it depends on that only this kernel can compute. Values that could be
@@ -273,8 +269,7 @@ void KernelPlanner::includeWithNeeds(Operation *first, Group &group,
       if (!flows(use))
         continue;
       Operation *maker = use.get().getDefiningOp();
-      if (mustInclude(maker) ||
-          (!owners.contains(maker) && !materialised.contains(use.get())))
+      if (mustInclude(maker) || (!owners.contains(maker) && !materialised.contains(use.get())))
         pending.push_back(maker);
       else
         choices[positions.lookup(maker)] = use.get();
@@ -311,13 +306,11 @@ void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
     classes.insert(op);
     for (OpOperand &use : op->getOpOperands()) {
       Value value = use.get();
-      std::optional<OperandRole> role =
-          getOperandRole(op, use.getOperandNumber());
+      std::optional<OperandRole> role = getOperandRole(op, use.getOperandNumber());
       if (!role || isa_and_nonnull<ConstantOp>(value.getDefiningOp()))
         continue;
       if (flows(use) && group.body.contains(value.getDefiningOp())) {
-        if (!isScalarMath(value.getDefiningOp()) ||
-            group.roots.contains(value.getDefiningOp()))
+        if (!isScalarMath(value.getDefiningOp()) || group.roots.contains(value.getDefiningOp()))
           classes.unionSets(op, value.getDefiningOp());
       } else if (*role != OperandRole::shared) {
         classes.unionSets(op, value.getAsOpaquePointer());
@@ -390,8 +383,8 @@ void KernelPlanner::noteKept() {
         if (flows(use) && !plan.ops.contains(use.get().getDefiningOp()))
           read.insert(use.get());
     for (Value value : read)
-      kept.push_back({value, plans[owners.lookup(value.getDefiningOp())].name,
-                      plan.name, describeKept(value)});
+      kept.push_back({value, plans[owners.lookup(value.getDefiningOp())].name, plan.name,
+                      describeKept(value)});
   }
 }
 
