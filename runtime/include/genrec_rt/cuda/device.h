@@ -47,7 +47,9 @@ template <class T> __device__ T loadRelaxed(const T *at) {
 #if defined(GENREC_SIMT)
   return simt::atomicLoad(at, simt::Order::relaxed);
 #else
-  return __nv_atomic_load_n(const_cast<T *>(at), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  T value;
+  __nv_atomic_load(const_cast<T *>(at), &value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  return value;
 #endif
 }
 
@@ -55,7 +57,9 @@ template <class T> __device__ T loadAcquire(const T *at) {
 #if defined(GENREC_SIMT)
   return simt::atomicLoad(at, simt::Order::acquire);
 #else
-  return __nv_atomic_load_n(const_cast<T *>(at), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
+  T value;
+  __nv_atomic_load(const_cast<T *>(at), &value, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
+  return value;
 #endif
 }
 
@@ -63,7 +67,7 @@ template <class T> __device__ void storeRelaxed(T *at, std::type_identity_t<T> v
 #if defined(GENREC_SIMT)
   simt::atomicStore(at, value, simt::Order::relaxed);
 #else
-  __nv_atomic_store_n(at, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  __nv_atomic_store(at, &value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 #endif
 }
 
@@ -71,7 +75,7 @@ template <class T> __device__ void storeRelease(T *at, std::type_identity_t<T> v
 #if defined(GENREC_SIMT)
   simt::atomicStore(at, value, simt::Order::release);
 #else
-  __nv_atomic_store_n(at, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+  __nv_atomic_store(at, &value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
 #endif
 }
 
