@@ -57,7 +57,7 @@ genrec.model @scalars {
 // CHECK-NOT: kernels::meet
 // CHECK: "kernels::rowSum"{{.*}}template_args = [1024, 32, 4]
 // CHECK-NOT: kernels::meet
-// CHECK: RowMapping row_parts_mapping{32, 4096}
+// CHECK: emitc.global @row_parts_mapping{{.*}}"lanes" = 32 : i64, "sharedBytes" = 4096 : i64
 genrec.model @parts {
   genrec.domain @user
   genrec.program @predict mode predict {

@@ -131,10 +131,6 @@ struct JoinedFactor {
 };
 } // namespace
 
-static bool isElementwise(Operation *op) {
-  return isa<ActivationOpInterface, AddOp, SubOp, MulOp, DivOp, NegOp>(op);
-}
-
 static bool isWide(Value value, Type like) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && getRowDomain(type) && type.getShape() == cast<RankedTensorType>(like).getShape();
@@ -165,7 +161,7 @@ static std::optional<JoinedFactor> matchJoined(CastOp factor) {
     // What another op reads that is not ours yet is looked at again when it is.
     if (!maker || !isWide(value, type) || !llvm::all_of(value.getUsers(), isOurs))
       continue;
-    if (isElementwise(maker)) {
+    if (maker->hasTrait<ElementwiseRows>()) {
       if (found.ops.insert(maker))
         llvm::append_range(pending, maker->getOperands());
     } else if (auto concat = dyn_cast<ConcatColumnsOp>(maker)) {

@@ -288,6 +288,7 @@ def GenRec_DerivesDomain : GenRec_Trait<"DerivesDomain">;
 def GenRec_DeclaresWeights : GenRec_Trait<"DeclaresWeights">;
 def GenRec_UpdatesWeights : GenRec_Trait<"UpdatesWeights">;
 def GenRec_IsLoss : GenRec_Trait<"IsLoss">;
+def GenRec_ElementwiseRows : GenRec_Trait<"ElementwiseRows">;
 def GenRec_ElementwiseBody : GenRec_Trait<"ElementwiseBody">;
 
 #endif // GENREC_INTERFACES_TD

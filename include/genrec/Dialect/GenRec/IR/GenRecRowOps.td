@@ -134,7 +134,8 @@ def GenRec_CastOp : GenRec_TransformOp<"cast", [GenRec_BoundsIds, GenRec_RoundsN
 //===-- elementwise arithmetic ----------------------------------------------===//
 
 class GenRec_UnaryOp<string mnemonic, list<Trait> traits = []>
-    : GenRec_Op<mnemonic, !listconcat([Pure, Rowwise, Differentiable, SameOperandsAndResultType], traits)> {
+    : GenRec_Op<mnemonic, !listconcat([Pure, Rowwise, Differentiable, GenRec_ElementwiseRows,
+                                       SameOperandsAndResultType], traits)> {
   let arguments = (ins GenRec_RowsOrShared:$x);
   let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
@@ -167,7 +168,7 @@ def GenRec_GeluOp     : GenRec_Unary<"gelu", "x * (1 + erf(x / sqrt 2)) / 2", [G
 def GenRec_SoftplusOp : GenRec_Unary<"softplus", "log(1 + exp(x)), without overflow">;
 
 class GenRec_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
-    : GenRec_Op<mnemonic, !listconcat([Pure, Rowwise, Differentiable], traits)> {
+    : GenRec_Op<mnemonic, !listconcat([Pure, Rowwise, Differentiable, GenRec_ElementwiseRows], traits)> {
   let summary = formula;
   let description = "Elementwise on numbers of one element type: " # formula # ".\n\n"
       "Operands that hold rows hold rows of one domain; either may be shared. The row shapes are\n"

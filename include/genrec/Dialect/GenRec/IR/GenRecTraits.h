@@ -33,8 +33,8 @@ template <typename OpT> struct RowLocal : mlir::OpTrait::TraitBase<OpT, RowLocal
 /// The rows of a list in the results depend only on the rows of the same list in the operands.
 template <typename OpT> struct ListLocal : mlir::OpTrait::TraitBase<OpT, ListLocal> {};
 
-/// What the results have below one row of a root domain depends only on what the operands have below
-/// that row (and on shared tensors), although the op is neither row-wise nor `ListLocal`.
+/// What the results have below one row of a root domain depends only on what the operands have
+/// below that row (and on shared tensors), although the op is neither row-wise nor `ListLocal`.
 template <typename OpT> struct TreeLocal : mlir::OpTrait::TraitBase<OpT, TreeLocal> {};
 
 /// The result is a column of the data, per row of the operand, a domain.
@@ -48,7 +48,8 @@ template <typename OpT> struct ReducesLists : mlir::OpTrait::TraitBase<OpT, Redu
 
 /// Reads values that exist only while a step runs: weights, table rows, step values, random
 /// numbers.
-template <typename OpT> struct NeedsRunningStep : mlir::OpTrait::TraitBase<OpT, NeedsRunningStep> {};
+template <typename OpT>
+struct NeedsRunningStep : mlir::OpTrait::TraitBase<OpT, NeedsRunningStep> {};
 
 /// A row of operand 0 is copied to several rows of the result.
 template <typename OpT> struct FansOut : mlir::OpTrait::TraitBase<OpT, FansOut> {};
@@ -65,16 +66,17 @@ template <typename OpT> struct MakesMergedKeys : mlir::OpTrait::TraitBase<OpT, M
 /// The result is a list of table or parameter rows without duplicates.
 template <typename OpT> struct MakesUniqueRows : mlir::OpTrait::TraitBase<OpT, MakesUniqueRows> {};
 
-/// The rows of the domain that it makes belong to this rank: rows of a table, or of a parameter whose
-/// updates ranks may share.
+/// The rows of the domain that it makes belong to this rank: rows of a table, or of a parameter
+/// whose updates ranks may share.
 template <typename OpT> struct MakesOwnedRows : mlir::OpTrait::TraitBase<OpT, MakesOwnedRows> {};
 
 /// Each element of the results is an unchanged element of one of several operands.
 template <typename OpT> struct SelectsElements : mlir::OpTrait::TraitBase<OpT, SelectsElements> {};
 
 /// No element of the results is rounded: each is an element of an operand, its negative or absolute
-/// value, its conversion to another type, a constant, a random number, or 0. Ops with `PassesRowsOn`,
-/// `CopiesElements` or `SelectsElements` round nothing either and do not have this trait.
+/// value, its conversion to another type, a constant, a random number, or 0. Ops with
+/// `PassesRowsOn`, `CopiesElements` or `SelectsElements` round nothing either and do not have this
+/// trait.
 template <typename OpT> struct RoundsNothing : mlir::OpTrait::TraitBase<OpT, RoundsNothing> {};
 
 /// Gives values of one portion of a batch to sums over all portions.
@@ -97,6 +99,10 @@ template <typename OpT> struct UpdatesWeights : mlir::OpTrait::TraitBase<OpT, Up
 
 /// Reports a loss.
 template <typename OpT> struct IsLoss : mlir::OpTrait::TraitBase<OpT, IsLoss> {};
+
+/// Each element of the result depends on the same element of the operands, of which those with rows
+/// of shape [] are repeated.
+template <typename OpT> struct ElementwiseRows : mlir::OpTrait::TraitBase<OpT, ElementwiseRows> {};
 
 /// A body op where each element of the result depends on the same element of the operand.
 template <typename OpT> struct ElementwiseBody : mlir::OpTrait::TraitBase<OpT, ElementwiseBody> {};
