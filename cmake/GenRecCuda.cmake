@@ -106,8 +106,9 @@ endfunction()
 
 # Kernels on the host. The callbacks of the thread sanitizer are compiled in and answered by the engine, which itself must not
 # be compiled so. Vectors wider than 16 bytes would not be seen, and loops over kernels' memory are better seen as written.
+# Alignment is checked where the source accesses memory: a float4 may be read in parts.
 set(GENREC_SIMT_FLAGS -O1 -g1 -march=x86-64-v3 -ffp-contract=off -fno-vectorize -fno-slp-vectorize -fsanitize=thread
-    -fsanitize=array-bounds -fno-sanitize-recover=array-bounds
+    -fsanitize=array-bounds,alignment -fno-sanitize-recover=array-bounds,alignment
     "SHELL:-mllvm -tsan-instrument-read-before-write" "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
     "SHELL:-mllvm -tsan-instrument-atomics=0")
 # For tests that compile kernels themselves.

@@ -13,7 +13,7 @@ def hot(name: str, old: str, new: str = "", nth: int = 1, file: str = LOWER) -> 
 
 
 HOT_ROWS = [
-    hot("a block is not cleared", "reinterpret_cast<uint4 *>(block)[at] = uint4{0, 0, 0, 0};", ";"),
+    hot("a block is not cleared", "storeWhole(block + 8 * at, uint4{0, 0, 0, 0});", ";"),
     hot("half of a block is cleared", "at < blocks.bytes / 16", "at < blocks.bytes / 32"),
     hot("new rows of a batch share a block", "used + rank - freed", "used"),
     hot("blocks that come back are taken from the wrong end", "blocks.freed[freed - 1 - rank]", "blocks.freed[rank]"),

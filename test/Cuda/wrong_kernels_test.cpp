@@ -2,6 +2,8 @@
 
 #include "simt_fixture.h"
 
+#include "genrec_rt/cuda/device.h"
+
 namespace genrec::rt::cuda::test {
 namespace {
 
@@ -182,12 +184,25 @@ __global__ void readAt(const unsigned char *from, int *to, int at) {
   *to = *reinterpret_cast<const int *>(from + at);
 }
 
+/// The host may load and store the four one by one.
+__global__ void copyPack(const int *from, int *to) { storeWhole(to, loadWhole<uint4>(from)); }
+
 TEST_P(Simt, MisalignedAccesses) {
   int *data = device(4);
   const auto *bytes = reinterpret_cast<const unsigned char *>(data);
   EXPECT_EQ(accusation(1, readAt, bytes, data, 4), "none");
   EXPECT_THAT(accusation(1, readAt, bytes, data, 5),
-              HasSubstr("misaligned address: access of 4 bytes"));
+              HasSubstr("misaligned address: not a multiple of 4"));
+  simt::clearError();
+  int *pack = device(12);
+  EXPECT_EQ(accusation(1, copyPack, pack + 4, pack + 8), "none");
+  EXPECT_THAT(accusation(1, copyPack, pack + 2, pack + 8),
+              AllOf(HasSubstr("misaligned address: not a multiple of 16 at device.h"),
+                    HasSubstr("thread (0,0,0)")));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, copyPack, pack, pack + 6),
+              AllOf(HasSubstr("misaligned address: not a multiple of 16 at device.h"),
+                    HasSubstr("thread (0,0,0)")));
 }
 
 TEST_P(Simt, RacesInSharedMemory) {

@@ -25,7 +25,7 @@ struct CachedRows {
 __device__ void copyRow(const uint4 *from, uint4 *to, int64_t words) {
 #pragma unroll 2
   for (int64_t at = laneOf(); at < words; at += kWarp)
-    to[at] = from[at];
+    storeWhole(to + at, loadWhole<uint4>(from + at));
 }
 
 /// Copies rows that leave to where they belong, and new ones to where those

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kStoreThreads)
       uint16_t *block =
           rank < freed ? blocks.freed[freed - 1 - rank] : blocks.block(used + rank - freed);
       for (int64_t at = laneOf(); at < blocks.bytes / 16; at += kWarp)
-        reinterpret_cast<uint4 *>(block)[at] = uint4{0, 0, 0, 0};
+        storeWhole(block + 8 * at, uint4{0, 0, 0, 0});
       if (laneOf() == 0)
         *hot.lower(rows[i]) = reinterpret_cast<Word>(block);
     }

@@ -93,17 +93,17 @@ __global__ void __launch_bounds__(kUnitThreads)
     const int64_t column = unit * kUnit;
     for (int64_t row = blockIdx.x * side + (threadIdx.x >> shift); row < rows;
          row += gridDim.x * side) {
-      auto t = *reinterpret_cast<const Floats<kUnit> *>(sums + row * ldSums + column);
+      auto t = loadWhole<Floats<kUnit>>(sums + row * ldSums + column);
       Floats<kUnit> more{};
       if (p.residual)
-        more = *reinterpret_cast<const Floats<kUnit> *>(p.residual + row * p.ldResidual + column);
+        more = loadWhole<Floats<kUnit>>(p.residual + row * p.ldResidual + column);
 #pragma unroll
       for (int i = 0; i < kUnit; ++i) {
         t.x[i] = activate(p.activation, t.x[i]);
         if (p.residual)
           t.x[i] = t.x[i] + more.x[i];
       }
-      *reinterpret_cast<Floats<kUnit> *>(p.y + row * p.ldY + column) = t;
+      storeWhole(p.y + row * p.ldY + column, t);
     }
   }
 }
@@ -307,8 +307,7 @@ void contractByLibrary(LibraryPlans &plans, const RowContraction &c, void *memor
   forGroups(c, [&](int64_t first, int64_t rows, int64_t chunks) {
     const void *x = readRows(c, first, rows * chunks, xOf(c), scratch.x, stream);
     const void *y = readRows(c, first, rows * chunks, yOf(c), scratch.y, stream);
-    plans.multiply(shapeOf(c, rows, chunks),
-                   {y, x, adds ? c.out : scratch.sums, nullptr, c.out},
+    plans.multiply(shapeOf(c, rows, chunks), {y, x, adds ? c.out : scratch.sums, nullptr, c.out},
                    scratch.workspace, stream);
     if (!adds)
       GENREC_CUDA_LAUNCH(stream, shapeOfThreads(c.k * c.n, kThreads), addChunks, c, scratch.sums,

@@ -27,12 +27,12 @@ template <int N> __device__ void storeUnit(float *to, const float (&x)[N]) {
 #pragma unroll
   for (int i = 0; i < N; ++i)
     all.x[i] = x[i];
-  *reinterpret_cast<Floats<N> *>(to) = all;
+  storeWhole(to, all);
 }
 __device__ void storeUnit(Bf16 *to, const float (&x)[1]) { *to = bf16Factor(x[0]); }
 __device__ void storeUnit(Bf16 *to, const float (&x)[8]) {
-  *reinterpret_cast<uint4 *>(to) = uint4{packFactors(x[0], x[1]), packFactors(x[2], x[3]),
-                                         packFactors(x[4], x[5]), packFactors(x[6], x[7])};
+  storeWhole(to, uint4{packFactors(x[0], x[1]), packFactors(x[2], x[3]), packFactors(x[4], x[5]),
+                       packFactors(x[6], x[7])});
 }
 
 /// `unit`[i] = from[i] for i < `floats`, 0 behind them; kLoad floats lie together.
@@ -42,7 +42,7 @@ __device__ void loadUnit(const float *from, int floats, float (&unit)[kUnit]) {
   for (int i = 0; i < kUnit; i += kLoad) {
     Floats<kLoad> loaded{};
     if (i < floats)
-      loaded = *reinterpret_cast<const Floats<kLoad> *>(from + i);
+      loaded = loadWhole<Floats<kLoad>>(from + i);
 #pragma unroll
     for (int j = 0; j < kLoad; ++j)
       unit[i + j] = loaded.x[j];

@@ -107,7 +107,7 @@ template <class T, class Unit> struct UnitSum {
         total[c] /= static_cast<float>(size);
     Word word;
     __builtin_memcpy(&word, total, sizeof word);
-    *reinterpret_cast<Word *>(out) = word;
+    storeWhole(out, word);
 #pragma unroll
     for (int c = 0; c < kEach; ++c)
       total[c] = 0;
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, 8)
           for (int r = 0; r < kRows; ++r) {
             row[r] = reinterpret_cast<const Unit *>(__shfl_sync(kAllLanes, address, at + r));
             if (row[r] && hasUnit)
-              values[r] = row[r][unit];
+              values[r] = loadWhole<Unit>(row[r] + unit);
           }
 #pragma unroll
           for (int r = 0; r < kRows; ++r) {

@@ -40,7 +40,7 @@ __device__ void addSome(int first, const VectorOf &vectorOf, Pack<V> &total) {
   float coefficients[Count];
 #pragma unroll
   for (int k = 0; k < Count; ++k)
-    packs[k] = *reinterpret_cast<const Pack<V> *>(vectorOf(first + k, coefficients[k]));
+    packs[k] = cuda::loadWhole<Pack<V>>(vectorOf(first + k, coefficients[k]));
 #pragma unroll
   for (int k = 0; k < Count; ++k)
 #pragma unroll
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<V>)
     const Piece piece = pieces.list[p];
     const Pack<V> total = Sums::sum(from, piece.begin, static_cast<int>(piece.end - piece.begin));
     if (Sums::column() < width)
-      *reinterpret_cast<Pack<V> *>(pieces.sums + p * width + Sums::column()) = total;
+      cuda::storeWhole(pieces.sums + p * width + Sums::column(), total);
   }
 }
 
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<V>)
           total);
     }
     if (column < stride)
-      *reinterpret_cast<Pack<V> *>(to + row * stride + column) = total;
+      cuda::storeWhole(to + row * stride + column, total);
   }
 }
 

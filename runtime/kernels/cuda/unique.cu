@@ -43,9 +43,9 @@ __global__ void __launch_bounds__(kThreads)
     if (i < owners.count)
       owners.totals[i] = 0;
     if (i < pairs)
-      reinterpret_cast<uint4 *>(batch.slots)[i] = free;
+      storeWhole(batch.slots + 4 * i, free);
     else if (i == pairs && batch.count % 2)
-      reinterpret_cast<uint2 *>(batch.slots)[2 * i] = {kFree, kFree};
+      storeWhole(batch.slots + 4 * i, uint2{kFree, kFree});
   }
   if (owners.count)
     for (int64_t i = threadInGrid(); i < tiles.words(tiles.count, tiles.sums); i += threadsInGrid())
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     for (int round = 0; round < kEach; ++round)
       tileIds.ids[Marked::place(round)] = ids[round];
     for (uint32_t at = threadIdx.x; at < TileIds::kParts / 4; at += kThreads)
-      reinterpret_cast<uint4 *>(tileIds.items)[at] = {kFree, kFree, kFree, kFree};
+      storeWhole(tileIds.items + 4 * at, uint4{kFree, kFree, kFree, kFree});
     __syncthreads(); // ids are there, and no items
     placing.findRepetitions(batch, first, tileIds);
     const auto begin = static_cast<uint32_t>(first);
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 #pragma unroll
     for (int d = 0; d < kDepth; ++d)
       four[d] = base + d * kThreads < begin / 4
-                    ? reinterpret_cast<const uint4 *>(batch.firsts)[base + d * kThreads]
+                    ? loadWhole<uint4>(batch.firsts + 4 * (base + d * kThreads))
                     : uint4{0, 0, 0, 0};
 #pragma unroll
     for (int d = 0; d < kDepth; ++d)

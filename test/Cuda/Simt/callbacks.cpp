@@ -1,7 +1,7 @@
 //===- callbacks.cpp - What -fsanitize=thread calls before an access ------===//
 //
-// Test code is compiled, not linked, with that flag: these take the place of the
-// sanitizer's runtime.
+// Test code is compiled, not linked, with that flag, nor with those of the undefined-behaviour
+// sanitizer: these take the place of their runtimes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +10,27 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+namespace {
+
+/// Where the undefined-behaviour sanitizer is called from, the first that it tells.
+struct SourcePlace {
+  const char *file;
+  uint32_t line, column;
+};
+
+[[noreturn]] void accuse(std::string what, const void *data) {
+  SourcePlace place;
+  std::memcpy(&place, data, sizeof(place));
+  const std::string file = place.file ? place.file : "?";
+  what += " at " + file.substr(file.rfind('/') + 1) + ":" + std::to_string(place.line);
+  if (simt::machine.thread)
+    simt::fail(what + " in " + simt::whoIs(*simt::machine.block, *simt::machine.thread));
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::abort();
+}
+
+} // namespace
 
 extern "C" {
 
@@ -79,18 +100,20 @@ void *__tsan_memset(void *to, int value, uintptr_t bytes) {
 // -fsanitize=array-bounds: an index outside of an array whose size the compiler sees.
 void __ubsan_handle_out_of_bounds_abort(void *data, uintptr_t index) {
   simt::Inside inside;
+  accuse("out of bounds: index " + std::to_string(static_cast<int64_t>(index)), data);
+}
+
+// -fsanitize=alignment: what the compiler may read in parts, so that no access above is as wide as
+// the type.
+void __ubsan_handle_type_mismatch_v1_abort(void *data, uintptr_t) {
+  simt::Inside inside;
   struct {
-    const char *file;
-    uint32_t line, column;
-  } place;
-  std::memcpy(&place, data, sizeof(place));
-  std::string file = place.file ? place.file : "?";
-  std::string text = "out of bounds: index " + std::to_string(static_cast<int64_t>(index)) +
-                     " at " + file.substr(file.rfind('/') + 1) + ":" + std::to_string(place.line);
-  if (simt::machine.thread)
-    simt::fail(text + " in " + simt::whoIs(*simt::machine.block, *simt::machine.thread));
-  std::fprintf(stderr, "%s\n", text.c_str());
-  std::abort();
+    SourcePlace place;
+    void *type;
+    uint8_t logAlignment;
+  } access;
+  std::memcpy(&access, data, sizeof(access));
+  accuse("misaligned address: not a multiple of " + std::to_string(1 << access.logAlignment), data);
 }
 
 } // extern "C"

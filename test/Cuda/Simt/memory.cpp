@@ -289,7 +289,7 @@ void checkAlignment(const void *memory, size_t bytes) {
     return;
   Inside inside;
   if (arena().holds(at) || isShared(at))
-    fail("misaligned address: access of " + std::to_string(bytes) + " bytes by " + self());
+    fail("misaligned address: not a multiple of " + std::to_string(bytes) + ", by " + self());
 }
 
 void checkAccess(const void *memory, size_t bytes, bool isWrite) {

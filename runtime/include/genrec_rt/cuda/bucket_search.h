@@ -136,7 +136,7 @@ struct Probe {
     digests = {};
     const auto *address = reinterpret_cast<const uint4 *>(digestsOfAll + first);
     if (isWanted)
-      digests = Concurrent ? loadRelaxed4(address) : *address;
+      digests = Concurrent ? loadRelaxed4(address) : loadWhole<uint4>(address);
   }
   /// Asks for the first slot of those whose digest agrees.
   template <bool Concurrent, class Table> __device__ void askSlot(const Table &table) {

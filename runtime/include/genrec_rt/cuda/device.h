@@ -39,6 +39,18 @@ __device__ inline int64_t threadInGrid() {
 }
 __device__ inline int64_t threadsInGrid() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
+/// Loads or stores a value of several words at once, at an address aligned for it. By reference:
+/// the emulated build checks the alignment of what one is bound to, not that of a struct that is
+/// copied.
+template <class T> __device__ T loadWhole(const void *from) {
+  const T &at = *static_cast<const T *>(from);
+  return at;
+}
+template <class T> __device__ void storeWhole(void *to, const T &value) {
+  T &at = *static_cast<T *>(to);
+  at = value;
+}
+
 //===----------------------------------------------------------------------===//
 // Accesses ordered among the threads of the device
 //===----------------------------------------------------------------------===//

@@ -57,7 +57,7 @@ struct KeyTable {
   template <bool Concurrent> __device__ Slot slot(int64_t at) const {
     if constexpr (Concurrent)
       return {loadRelaxed(&keys[at].key), static_cast<uint32_t>(loadRelaxed(&keys[at].row))};
-    const ulonglong2 words = reinterpret_cast<const ulonglong2 *>(keys)[at];
+    const auto words = loadWhole<ulonglong2>(keys + at);
     return {static_cast<int64_t>(words.x), static_cast<uint32_t>(words.y)};
   }
   __device__ uint32_t row(int64_t at) const { return static_cast<uint32_t>(keys[at].row); }

@@ -200,7 +200,7 @@ __device__ inline void loadPack(const T *from, T (&to)[N]) {
   constexpr int64_t kEach = sizeof(Word) / sizeof(T);
 #pragma unroll
   for (int64_t i = 0; i < static_cast<int64_t>(N); i += kEach) {
-    const Word word = *reinterpret_cast<const Word *>(from + i);
+    const auto word = cuda::loadWhole<Word>(from + i);
     __builtin_memcpy(to + i, &word, sizeof(Word));
   }
 }
@@ -212,7 +212,7 @@ __device__ inline void storePack(T *to, const T (&from)[N]) {
   for (int64_t i = 0; i < static_cast<int64_t>(N); i += kEach) {
     Word word;
     __builtin_memcpy(&word, from + i, sizeof(Word));
-    *reinterpret_cast<Word *>(to + i) = word;
+    cuda::storeWhole(to + i, word);
   }
 }
 

@@ -37,14 +37,14 @@ struct alignas(16) Four {
 
   static __device__ __forceinline__ Four at(const float *from) {
     Four four;
-    const uint4 word = *reinterpret_cast<const uint4 *>(from);
+    const auto word = cuda::loadWhole<uint4>(from);
     __builtin_memcpy(&four, &word, sizeof word);
     return four;
   }
   __device__ __forceinline__ void store(float *to) const {
     uint4 word;
     __builtin_memcpy(&word, this, sizeof word);
-    *reinterpret_cast<uint4 *>(to) = word;
+    cuda::storeWhole(to, word);
   }
 };
 

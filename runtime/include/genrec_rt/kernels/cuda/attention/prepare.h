@@ -64,7 +64,7 @@ __device__ inline uint32_t greaterOf(uint32_t a, uint32_t b) { return a > b ? a 
 /// Stores four words to global memory at once: a plain store of them may become four.
 __device__ inline void storeFour(uint4 *at, const uint4 &words) {
 #if defined(GENREC_SIMT)
-  *at = words;
+  storeWhole(at, words);
 #else
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(words.x), "r"(words.y),
                "r"(words.z), "r"(words.w)
@@ -120,7 +120,7 @@ template <int Size, class T, bool Aligned> struct HeadRows {
       return result;
     if (wide) {
       for (int i = 0; i < Octet<Value>::kWords; i += 4) {
-        const uint4 four = reinterpret_cast<const uint4 *>(from)[i / 4];
+        const auto four = loadWhole<uint4>(reinterpret_cast<const uint4 *>(from) + i / 4);
         result.words[i] = four.x, result.words[i + 1] = four.y;
         result.words[i + 2] = four.z, result.words[i + 3] = four.w;
       }
