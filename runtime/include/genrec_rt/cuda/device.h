@@ -39,16 +39,23 @@ __device__ inline int64_t threadInGrid() {
 }
 __device__ inline int64_t threadsInGrid() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
-/// Loads or stores a value of several words at once, at an address aligned for it. By reference:
-/// the emulated build checks the alignment of what one is bound to, not that of a struct that is
-/// copied.
-template <class T> __device__ T loadWhole(const void *from) {
-  const T &at = *static_cast<const T *>(from);
-  return at;
+/// Loads or stores a value of several words at once, at an address aligned for it. The emulated
+/// build checks the alignment of what a reference is bound to, not that of a struct that is copied.
+template <class T> __device__ __forceinline__ T loadWhole(const void *from) {
+#if defined(GENREC_SIMT)
+  const T &checked = *static_cast<const T *>(from);
+  return checked;
+#else
+  return *static_cast<const T *>(from);
+#endif
 }
-template <class T> __device__ void storeWhole(void *to, const T &value) {
-  T &at = *static_cast<T *>(to);
-  at = value;
+template <class T> __device__ __forceinline__ void storeWhole(void *to, T value) {
+#if defined(GENREC_SIMT)
+  T &checked = *static_cast<T *>(to);
+  checked = value;
+#else
+  *static_cast<T *>(to) = value;
+#endif
 }
 
 //===----------------------------------------------------------------------===//
