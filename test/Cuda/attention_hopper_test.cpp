@@ -42,6 +42,18 @@ TEST(AttentionHopper, WideHeadsTakeTwoLaunches) {
 TEST(AttentionHopper, StagesAreUsedAgain) {
   checkAttention<Config<kCausal + kBiases, ScoreKind::silu>, kHopper>(1, {420}, 9);
 }
+/// Scores of the next tile are started behind a tile's products: heads of 65 to 128 columns without
+/// time bias. Blocks take several tiles of keys, of one tile of queries or of many.
+TEST(AttentionHopper, ScoresAreStartedEarly) {
+  checkAttention<Config<kCausal, ScoreKind::silu, 128, 128>, kHopper>(2, {1, 0, 64, 65, 200}, 13);
+}
+TEST(AttentionHopper, PositionSumsAreAddedLate) {
+  checkAttention<Config<kCausal + kPositionBias, ScoreKind::silu, 128, 128>, kHopper>(
+      1, {1, 330, 90}, 14);
+  checkAttention<
+      Config<kCausal + kMasked + kWindow + kPositionBias + kDropout, ScoreKind::softmax, 72, 128>,
+      kHopper>(2, {150, 0, 40}, 15);
+}
 /// Sums are rescaled where a later tile has a greater score: from the third on, while the product
 /// of the weights before may run.
 TEST(AttentionHopper, SoftmaxOverManyTiles) {
@@ -102,6 +114,8 @@ TEST(AttentionHopper, SameBitsInAnyOrderOfBlocks) {
   expectSameBits(kCallsOf<Config<kCausal + kBiases, ScoreKind::silu>, kHopper>, 4, 10, runs);
   expectSameBits(kCallsOf<Config<kCausal + kBiases, ScoreKind::silu, 128, 128>, kHopper>, 2, 10,
                  runs);
+  expectSameBits(kCallsOf<Config<kCausal + kPositionBias, ScoreKind::silu, 128, 128>, kHopper>, 2,
+                 10, runs);
   expectSameBits(kCallsOf<Wide, kHopper>, 2, 10, runs);
   constexpr unsigned kAll = kCausal + kMasked + kWindow + kBiases + kDropout;
   expectSameBits(kCallsOf<Config<kAll, ScoreKind::softmax, 32, 40>, kHopper>, 4, 10, runs);

@@ -1,4 +1,4 @@
-// What the build compiles of attention: all levels and both directions of two configurations, so
+// What the build compiles of attention: all levels and both directions of four configurations, so
 // that registers, spills and machine code of the device are checked where no device is. Models
 // instantiate what they need themselves.
 
@@ -18,6 +18,11 @@ using Biased =
 GENREC_INSTANTIATE(Biased, plain)
 GENREC_INSTANTIATE(Biased, mma)
 GENREC_INSTANTIATE(Biased, hopper)
+
+/// HSTU of a model's floats without times.
+using Positioned =
+    AttentionConfig<Bf16, 128, 128, ScoreKind::silu, kCausal + kPositionBias + kFloatResults>;
+GENREC_INSTANTIATE(Positioned, hopper)
 
 /// Its products alone.
 using Bare = AttentionConfig<Bf16, 128, 128, ScoreKind::silu, kCausal>;

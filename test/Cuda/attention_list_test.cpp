@@ -11,10 +11,10 @@ using namespace genrec::rt::cuda::testing;
 
 constexpr int kRows = 128, kColumns = 64;
 
-/// The tiles of a call, in the order of its list.
+/// The tiles of a call, in the order of its list. One block makes it, or several.
 template <class C, Over What>
 std::vector<AttentionTile> listed(const std::vector<int64_t> &offsets, int64_t heads,
-                                  int64_t maxLength, int64_t spareLists) {
+                                  int64_t maxLength, int64_t spareLists, bool oneBlock) {
   DeviceArray<int64_t> bounds(offsets);
   const auto lists = static_cast<int64_t>(offsets.size()) - 1;
   DeviceArray<genrec_domain> above(
@@ -29,16 +29,18 @@ std::vector<AttentionTile> listed(const std::vector<int64_t> &offsets, int64_t h
   args.heads = heads;
   args.maxLength = maxLength;
   args.rows = offsets.back();
-  // What is not cleared holds anything; one tile more than there may be shows writes behind the
-  // last one.
-  DeviceArray<int> cleared(std::vector<int>(2 * kBins + 1)), count({-1});
+  // Memory holds anything; one tile more than there may be shows writes behind the last one.
+  DeviceArray<int> counts(std::vector<int>(2 * kBins + kListLaunches, 7)), count({-1});
   const int64_t most = detail::mostTiles(args, kRows);
   DeviceArray<AttentionTile> tiles(
       std::vector<AttentionTile>(static_cast<size_t>(most + 1), AttentionTile{-7, -7, -7, -7}));
-  const TileList list{cleared.data(), cleared.data() + kBins, cleared.data() + 2 * kBins,
-                      count.data(), tiles.data()};
-  detail::makeTileList<C, What, kRows, kColumns>(args, list, testStream());
+  const TileList list{counts.data(), counts.data() + kBins, counts.data() + 2 * kBins, count.data(),
+                      tiles.data()};
+  detail::makeTileList<C, What, kRows, kColumns>(args, list, testStream(),
+                                                 oneBlock ? kOneBlockTiles : 0);
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  for (int launch = 0; launch < kListLaunches; ++launch)
+    EXPECT_EQ(counts.read()[static_cast<size_t>(2 * kBins + launch)], 0); // tiles taken
   std::vector<AttentionTile> result = tiles.read();
   EXPECT_LE(count.read()[0], most);
   EXPECT_EQ(result.back().list, -7);
@@ -63,13 +65,13 @@ void expectEachOnce(const std::vector<AttentionTile> &tiles, const std::vector<i
 
 using Causal = AttentionConfig<Bf16, 64, 64, ScoreKind::silu, kCausal>;
 
-TEST(AttentionList, HasEveryTileOnceAndTheLongestFirst) {
+void expectEveryTileOnceAndTheLongestFirst(bool oneBlock) {
   const std::vector<int64_t> offsets = {0, 0, 700, 701, 829, 829, 1900, 2000};
-  const auto forward = listed<Causal, Over::keys>(offsets, 3, 1100, 4);
+  const auto forward = listed<Causal, Over::keys>(offsets, 3, 1100, 4, oneBlock);
   expectEachOnce(forward, offsets, 3);
   for (size_t i = 1; i < forward.size(); ++i) // queries further behind see more keys
     EXPECT_LE(forward[i].begin, forward[i - 1].begin + kRows) << i;
-  const auto backward = listed<Causal, Over::queries>(offsets, 3, 1100, 0);
+  const auto backward = listed<Causal, Over::queries>(offsets, 3, 1100, 0, oneBlock);
   expectEachOnce(backward, offsets, 3);
   auto after = [&](const AttentionTile &tile) {
     const auto list = static_cast<size_t>(tile.list);
@@ -79,6 +81,13 @@ TEST(AttentionList, HasEveryTileOnceAndTheLongestFirst) {
     EXPECT_LE(after(backward[i]), after(backward[i - 1]) + kRows) << i;
 }
 
+TEST(AttentionList, HasEveryTileOnceAndTheLongestFirst) {
+  expectEveryTileOnceAndTheLongestFirst(/*oneBlock=*/true);
+}
+TEST(AttentionList, OfSeveralBlocksHasEveryTileOnceAndTheLongestFirst) {
+  expectEveryTileOnceAndTheLongestFirst(/*oneBlock=*/false);
+}
+
 /// Lists and heads whose keys and values do not fit into the cache together come part by part, the
 /// last part a whole one.
 TEST(AttentionList, PartsFitIntoTheCache) {
@@ -86,7 +95,7 @@ TEST(AttentionList, PartsFitIntoTheCache) {
   std::vector<int64_t> offsets;
   for (int64_t list = 0; list <= kLists; ++list)
     offsets.push_back(list * kLength);
-  const auto tiles = listed<Causal, Over::keys>(offsets, kHeads, kLength, 0);
+  const auto tiles = listed<Causal, Over::keys>(offsets, kHeads, kLength, 0, /*oneBlock=*/true);
   expectEachOnce(tiles, offsets, kHeads);
   constexpr int64_t kPairs = kPartBytes / (kLength * kSharedRowBytes<Causal, Over::keys>);
   static_assert(kPairs == 2);

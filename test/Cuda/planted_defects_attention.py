@@ -5,6 +5,7 @@ from planting import Defect
 
 FOLDER = "include/genrec_rt/kernels/cuda/attention/"
 FORWARD, BACKWARD = FOLDER + "hopper_forward.h", FOLDER + "hopper_backward.h"
+BACKWARD_TILES = FOLDER + "hopper_backward_tiles.h"
 TILE_LIST, CALLS = FOLDER + "tile_list.h", FOLDER + "attention.h"
 MMA_FORWARD, MMA_BACKWARD = FOLDER + "mma_forward.h", FOLDER + "mma_backward.h"
 PLAIN_TILES = FOLDER + "plain_tiles.h"
@@ -13,6 +14,7 @@ BUCKETS = FOLDER + "time_buckets.h"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
 WIDE_TESTS = "AttentionHopper.StagesAreUsedAgainByWideHeads"
+EARLY_TESTS, LATE_TESTS = "AttentionHopper.ScoresAreStartedEarly", "AttentionHopper.PositionSumsAreAddedLate"
 LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
 TIME_TESTS = "AttentionTimes.AnyTimesMma"
@@ -25,7 +27,7 @@ def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defec
 
 
 LET_GO = "release(&shared.keys[keys.stage].empty);"
-SCORES = f"waitForProducts<1>();\n    keepInRegisters(scores);\n    {LET_GO}"
+SCORES = "waitForProducts<1>();\n    keepInRegisters(scores);\n    letGo(isLast);"
 KEPT = "keepInRegisters(out);\n    keepInRegisters(weights[Now]);"
 OUT = f"waitForProducts<0>();\n    {KEPT}\n    release(&shared.values[values.stageBefore()].empty);"
 COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);"
@@ -67,8 +69,8 @@ ATTENTION = [
     hopper("values are not waited for", FORWARD, "waitForPhase(&shared.values[values.stage].full, values.parity);"),
     hopper("biases are not waited for", FORWARD, "waitForPhase(&shared.terms[keys.stage].full, keys.parity);"),
     hopper("keys are let go before their scores are there", FORWARD, SCORES,
-           f"{LET_GO} waitForProducts<1>(); keepInRegisters(scores);"),
-    hopper("scores are read while products run", FORWARD, SCORES, f"keepInRegisters(scores); {LET_GO}"),
+           "letGo(isLast); waitForProducts<1>(); keepInRegisters(scores);"),
+    hopper("scores are read while products run", FORWARD, SCORES, "keepInRegisters(scores); letGo(isLast);"),
     hopper("values are let go while they are multiplied", FORWARD, "waitForProducts<1>();", nth=1),
     Defect("the last values are let go while they are multiplied", FORWARD, "AttentionHopper.BlocksTakeSeveralTilesOfWideHeads", OUT,
            "release(&shared.values[values.stageBefore()].empty); waitForProducts<0>(); keepInRegisters(out);"),
@@ -78,7 +80,9 @@ ATTENTION = [
     hopper("values are never let go", FORWARD, "release(&shared.values[values.stageBefore()].empty, hasLast);"),
     hopper("values that nobody has read are let go", FORWARD, "release(&shared.values[values.stageBefore()].empty, hasLast);",
            "release(&shared.values[values.stageBefore()].empty);"),
-    hopper("queries are never let go", FORWARD, "release(&shared.queries.empty);"),
+    hopper("queries are never let go", FORWARD, "release(&shared.queries.empty, queriesAsWell);"),
+    hopper("queries are let go behind any scores", FORWARD, "release(&shared.queries.empty, queriesAsWell);",
+           "release(&shared.queries.empty);"),
     hopper("no __syncwarp before a release", FORWARD, "__syncwarp();"),
     Defect("sums are rescaled while weights are multiplied", FORWARD, "AttentionHopper.SoftmaxOverManyTiles",
            "waitForProducts<0>();\n      finishOut<1 - Now>();", "finishOut<1 - Now>();"),
@@ -87,7 +91,7 @@ ATTENTION = [
     hopper("a group of products is not closed", FORWARD, "commitProducts();", nth=2),
     hopper("copies do not see that barriers were initialised", FORWARD, "fenceBarrierInit();"),
     hopper("threads go on before barriers are initialised", FORWARD, "__syncthreads();"),
-    hopper("too few arrivals are expected", FORWARD, "init(shared.keys[s], 1, kConsumerWarps);", "init(shared.keys[s], 1, kConsumers);"),
+    hopper("too few arrivals are expected", FORWARD, "shared.keys[s].init(1, kConsumerWarps);", "shared.keys[s].init(1, kConsumers);"),
     hopper("half of the bytes are expected", FORWARD, "arriveExpecting(&values.full, Shape::ValueTile::kBytes);",
            "arriveExpecting(&values.full, Shape::ValueTile::kBytes / 2);"),
     # Turns of the warpgroups.
@@ -102,18 +106,30 @@ ATTENTION = [
     Defect("a tile is taken by nobody", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "atomicAdd(list.taken, 1) * 2"),
     Defect("tiles are taken without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "(*list.taken)++"),
     Defect("tiles are counted without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.counts + bin, 1);", "++list.counts[bin];"),
+    Defect("one block counts tiles without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(next + bin, 1); });", "++next[bin]; });"),
+    Defect("tiles are counted before bins are 0", TILE_LIST, LIST_TESTS, "__syncthreads(); // all are 0", "; // all are 0"),
+    Defect("begins of bins are found before all are counted", TILE_LIST, LIST_TESTS, "__syncthreads(); // all are counted", "; // all"),
+    Defect("a second launch finds all tiles taken", CALLS, "AttentionHopper.WideHeadsTakeTwoLaunches", "++again.taken;", ";"),
     Defect("begins of bins are read too early", TILE_LIST, LIST_TESTS, "__syncthreads(); // every", "; // every"),
     Defect("tiles are placed before they are counted", CALLS, LIST_TESTS, f"{COUNT}\n  {PLACE}", f"{PLACE} {COUNT}"),
     Defect("the list is read before it is written", CALLS, LIST_TESTS, "makeTileList<C, Over::keys, kRows, kColumns>(args, layout.list, stream);"),
     # Backward.
-    hopper("tiles are copied over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"),
-    hopper("terms are written over those that are read, backward", BACKWARD, "waitForPhase(&shared.empty[stage], ring.parity ^ 1);", nth=2),
-    hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keysFull, 0);"),
-    hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queriesFull[ring.stage], ring.parity);"),
+    hopper("tiles are copied over those that are read, backward", BACKWARD_TILES, "waitForPhase(&queries.empty, ring.parity ^ 1);"),
+    hopper("terms are written over those that are read, backward", BACKWARD_TILES, "waitForPhase(&shared.queries[stage].empty, ring.parity ^ 1);"),
+    hopper("keys are copied over those that are read, backward", BACKWARD_TILES, "waitForPhase(&shared.keys.empty, parity ^ 1);"),
+    hopper("keys are never let go, backward", BACKWARD, "release(&shared.keys.empty);"),
+    hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keys.full, state.parity);"),
+    hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queries[at.stage].full, at.parity);"),
     hopper("a stage is let go before it is read, backward", BACKWARD,
-           "consumer.add(ring.stage, column);\n    release(&shared.empty[ring.stage]);",
-           "release(&shared.empty[ring.stage]); consumer.add(ring.stage, column);"),
+           "add(state.queries, next, column);\n      release(&shared.queries[state.queries.stage].empty);",
+           "release(&shared.queries[state.queries.stage].empty); add(state.queries, next, column);"),
     hopper("scores are not awaited, backward", BACKWARD, "waitForProducts<kAwaitsBoth ? 0 : 1>();"),
+    Defect("the first scores are not awaited, backward", BACKWARD, EARLY_TESTS, "waitForProducts<0>();\n      keepInRegisters(early);"),
+    Defect("scores of the next tile are not waited for", BACKWARD, EARLY_TESTS, "waitForProducts<0>();\n    keepInRegisters(left);"),
+    Defect("scores of this tile are started once more", BACKWARD, EARLY_TESTS, "startScores(nextScores, next);", "startScores(nextScores, state.queries);"),
+    Defect("late diagonals are added before all are written", BACKWARD, LATE_TESTS, "syncConsumers(kPositionsWritten);"),
+    Defect("late diagonals are never added", BACKWARD, LATE_TESTS, "late = column;", ";"),
+    hopper("histograms are cleared while others read them", BACKWARD, "syncConsumers(kHistogramsWritten); // nobody", "; // nobody"),
     hopper("dOut . v is not awaited", BACKWARD, "waitForProducts<Shape::kValues ? 1 : 0>();"),
     hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<1>();"),
     hopper("the last products are not awaited, backward", BACKWARD, "waitForProducts<0>();\n    keepInRegisters(left);"),

@@ -72,13 +72,11 @@ struct Pieces {
   }
 };
 
-/// A list of tiles in memory: first what is cleared before a call, then the rest.
-inline void takeCleared(TileList &list, Pieces &pieces) {
+/// A list of tiles in memory.
+inline void takeList(TileList &list, Pieces &pieces, int64_t mostTiles) {
   pieces.take(list.counts, kBins);
   pieces.take(list.placed, kBins);
-  pieces.take(list.taken, 1);
-}
-inline void takeWritten(TileList &list, Pieces &pieces, int64_t mostTiles) {
+  pieces.take(list.taken, kListLaunches);
   pieces.take(list.count, 1);
   pieces.take(list.tiles, mostTiles);
 }
@@ -103,14 +101,12 @@ struct BackwardLayout {
     take(space.querySums, level == AttentionLevel::plain
                               ? 0
                               : args.heads * args.rows * kQueryPanels<C> * kPanelColumns);
-    if (level == AttentionLevel::hopper)
-      takeCleared(layout.list, pieces);
     layout.clearedBytes = pieces.bytes;
     take(space.rowProduct, C::Softmax ? args.heads * args.rows : 0);
     take(space.rowQuantum, args.heads * args.rows);
     if constexpr (kHasTensorCoreKernels<C>)
       if (level == AttentionLevel::hopper)
-        takeWritten(layout.list, pieces, mostTiles(args, kHopperKeys));
+        takeList(layout.list, pieces, mostTiles(args, kHopperKeys));
     layout.bytes = pieces.bytes;
     return layout;
   }
@@ -172,22 +168,28 @@ void backwardMma(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16>
 /// Where the list of tiles lies in memory of a forward call.
 struct ForwardLayout {
   TileList list;
-  int64_t clearedBytes = 0, bytes = 0;
+  int64_t bytes = 0;
 
   template <class C> static ForwardLayout of(const AttentionArgs<Bf16> &args, void *memory) {
     ForwardLayout layout;
     Pieces pieces{static_cast<char *>(memory)};
-    takeCleared(layout.list, pieces);
-    layout.clearedBytes = pieces.bytes;
-    takeWritten(layout.list, pieces, mostTiles(args, HopperForward<C>::kRows));
+    takeList(layout.list, pieces, mostTiles(args, HopperForward<C>::kRows));
     layout.bytes = pieces.bytes;
     return layout;
   }
 };
 
-/// Makes the list of the tiles of `Rows` rows; its memory has been cleared.
+/// Makes the list of the tiles of `Rows` rows.
 template <class C, Over What, int Rows, int Columns>
-void makeTileList(const AttentionArgs<Bf16> &args, const TileList &list, cudaStream_t stream) {
+void makeTileList(const AttentionArgs<Bf16> &args, const TileList &list, cudaStream_t stream,
+                  int64_t mostOfOneBlock = kOneBlockTiles) {
+  if (args.parents * args.heads * tilesOf(args, Rows) <= mostOfOneBlock) {
+    const LaunchShape shape{dim3(1), dim3(kOneListThreads)};
+    GENREC_CUDA_LAUNCH(stream, shape, (attentionListTiles<C, What, Rows, Columns>), args, list);
+    return;
+  }
+  const auto cleared = static_cast<size_t>(list.taken + kListLaunches - list.counts) * sizeof(int);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(list.counts, 0, cleared, stream));
   constexpr int64_t kMostListBlocks = 128; // whose atomics meet in few bins
   const int64_t blocks = blocksFor(args.parents * tilesOf(args, Rows), kListThreads);
   const LaunchShape shape{dim3(static_cast<unsigned>(std::min(blocks, kMostListBlocks))),
@@ -203,6 +205,11 @@ inline int multiprocessors() {
   return count;
 }
 
+/// Blocks that take tiles of `Rows` rows from a list.
+template <int Rows> dim3 blocksOfList(const AttentionArgs<Bf16> &args) {
+  return dim3(static_cast<unsigned>(std::min<int64_t>(mostTiles(args, Rows), multiprocessors())));
+}
+
 template <class C>
 void forwardHopper(const AttentionArgs<Bf16> &args, void *memory, cudaStream_t stream) {
   using Shape = HopperForward<C>;
@@ -212,17 +219,15 @@ void forwardHopper(const AttentionArgs<Bf16> &args, void *memory, cudaStream_t s
       makeTensorMap(args.q, args.rows, args.heads, C::Qk, args.ldQ, kRows),
       makeTensorMap(args.k, args.rows, args.heads, C::Qk, args.ldK, kColumns),
       makeTensorMap(args.v, args.rows, args.heads, C::V, args.ldV, kColumns)};
-  GENREC_CUDA_CHECK(cudaMemsetAsync(memory, 0, static_cast<size_t>(layout.clearedBytes), stream));
   makeTileList<C, Over::keys, kRows, kColumns>(args, layout.list, stream);
-  const int64_t blocks = std::min<int64_t>(mostTiles(args, kRows), multiprocessors());
-  const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kHopperThreads),
-                          Shape::kSharedBytes};
+  const LaunchShape shape{blocksOfList<kRows>(args), dim3(kHopperThreads), Shape::kSharedBytes};
   GENREC_CUDA_LAUNCH(stream, shape, (attentionForwardHopper<C>), args, maps, layout.list);
 }
 
 template <class C, BackwardPart Part>
 void backwardHopperPart(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
-                        const BackwardLayout &layout, int pairBits, cudaStream_t stream) {
+                        const BackwardSpace &space, const TileList &list, int pairBits,
+                        cudaStream_t stream) {
   using Shape = HopperBackward<C, Part>;
   static_assert(Shape::kRows == kHopperKeys);
   const HopperBackwardMaps maps{
@@ -231,22 +236,25 @@ void backwardHopperPart(const AttentionArgs<Bf16> &args, const AttentionGradient
       makeTensorMap(args.v, args.rows, args.heads, C::V, args.ldV, Shape::kRows),
       makeTensorMap(gradients.dOut, args.rows, args.heads, C::V, gradients.ldDOut,
                     Shape::kColumns)};
-  const LaunchShape shape{dim3(static_cast<unsigned>(mostTiles(args, Shape::kRows))),
-                          dim3(kHopperThreads), Shape::kSharedBytes};
+  const LaunchShape shape{blocksOfList<Shape::kRows>(args), dim3(kHopperThreads),
+                          Shape::kSharedBytes};
   GENREC_CUDA_LAUNCH(stream, shape, (attentionBackwardHopper<C, Part>), args, gradients, maps,
-                     layout.space, layout.list, pairBits);
+                     space, list, pairBits);
 }
 
 template <class C>
 void backwardHopper(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
-                    const BackwardLayout &layout, int pairBits, cudaStream_t stream) {
+                    const BackwardSpace &space, const TileList &list, int pairBits,
+                    cudaStream_t stream) {
   makeTileList<C, Over::queries, kHopperKeys, HopperBackward<C, BackwardPart::keys>::kColumns>(
-      args, layout.list, stream);
+      args, list, stream);
   if constexpr (roundedUp(C::Qk, 64) + roundedUp(C::V, 64) <= 256) {
-    backwardHopperPart<C, BackwardPart::all>(args, gradients, layout, pairBits, stream);
+    backwardHopperPart<C, BackwardPart::all>(args, gradients, space, list, pairBits, stream);
   } else {
-    backwardHopperPart<C, BackwardPart::values>(args, gradients, layout, pairBits, stream);
-    backwardHopperPart<C, BackwardPart::keys>(args, gradients, layout, pairBits, stream);
+    backwardHopperPart<C, BackwardPart::values>(args, gradients, space, list, pairBits, stream);
+    TileList again = list;
+    ++again.taken;
+    backwardHopperPart<C, BackwardPart::keys>(args, gradients, space, again, pairBits, stream);
   }
 }
 
@@ -304,7 +312,7 @@ void attentionBackward(const AttentionArgs<typename C::Element> &args,
       detail::backwardPlain<C>(args, gradients, space, pairBits, stream);
     } else {
       if constexpr (Level == AttentionLevel::hopper)
-        detail::backwardHopper<C>(args, gradients, layout, pairBits, stream);
+        detail::backwardHopper<C>(args, gradients, space, layout.list, pairBits, stream);
       else
         detail::backwardMma<C>(args, gradients, space, pairBits, stream);
       GENREC_CUDA_LAUNCH(stream, rows, (attentionQueryGradients<C>), args, gradients, space);

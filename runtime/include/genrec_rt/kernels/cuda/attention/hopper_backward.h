@@ -1,15 +1,17 @@
 //===- hopper_backward.h - Attention with TMA and wgmma, backward ---*- C++ -*-===//
 //
-// A block has 128 keys, each of two warpgroups 64 of them; one warp copies tiles of
-// queries and of output gradients, two write what they bring along. As in mma_backward.h
-// scores have keys as rows, so that weights and their gradients are left operands in registers;
-// for dQ the gradients of scores of both warpgroups pass through shared memory. Parts of dQ, in
-// fixed point, are added to device memory by bulk reductions, 16 rows by 64 columns of a warp at
-// a time.
+// As many blocks as multiprocessors take tiles of 128 keys (tile_list.h), each of two warpgroups 64
+// of them; one warp copies tiles of queries and of output gradients, two write what they bring
+// along. While results of a tile of keys are stored, the next one's first copies are under way. As
+// in mma_backward.h scores have keys as rows, so that weights and their gradients are left operands
+// in registers; for dQ the gradients of scores of both warpgroups pass through shared memory. Parts
+// of dQ, in fixed point, are added to device memory by bulk reductions, 16 rows by 64 columns of a
+// warp at a time.
 //
 // Weights are computed from the scores while dOut . v runs, dQ is rounded and sent while dK's
-// product runs. The warpgroups meet once per tile, when the gradients of its scores are written:
-// the next tile's go to another buffer, where there is room for one.
+// product runs, and behind it that of the next tile's scores. The warpgroups meet once per tile,
+// when the gradients of its scores are written: the next tile's go to another buffer, where there
+// is room for one.
 //
 // What hopper_forward.h says of rows behind the end of a list holds here as well.
 //
@@ -18,109 +20,9 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_HOPPER_BACKWARD_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_HOPPER_BACKWARD_H
 
-#include "genrec_rt/kernels/cuda/attention/hopper_forward.h"
-#include "genrec_rt/kernels/cuda/attention/mma_backward.h"
+#include "genrec_rt/kernels/cuda/attention/hopper_backward_tiles.h"
 
 namespace genrec::rt::cuda {
-
-template <class C, BackwardPart Part> struct HopperBackward {
-  static constexpr bool kValues = Part != BackwardPart::keys, kKeys = Part != BackwardPart::values;
-  static constexpr int kRows = 64 * kConsumers; ///< keys
-  static constexpr int kWidest = C::Qk > C::V ? C::Qk : C::V;
-  static constexpr int kColumns = kWidest <= 64 ? 128 : 64; ///< queries
-  static constexpr int kStages = kWidest > 128 && kKeys ? 1 : 2;
-  using KeyTile = BulkTile<kRows, C::Qk>;
-  using ValueTile = BulkTile<kRows, C::V>;
-  using QueryTile = BulkTile<kColumns, C::Qk>;
-  using OutTile = BulkTile<kColumns, C::V>;
-  /// Of gradients of scores: where there are two, one is written while the other is read. Where
-  /// there is one stage of queries, both warpgroups let it go before the next gradients come.
-  static constexpr int kGradientTiles = kWidest <= 128 ? 2 : 1;
-  static_assert(!kKeys || kGradientTiles == 2 || kStages == 1);
-  /// Integers of dQ that a warp sends at a time. Where heads are widest they lie where dOut was,
-  /// which nobody reads any more then.
-  static constexpr int kSent = 16 * kPanelColumns;
-  static constexpr bool kSentFromOut = KeyTile::kPadded + ValueTile::kPadded > 448;
-  static_assert(!kSentFromOut || OutTile::kBytes >= kConsumers * 4 * kSent * 4);
-
-  using Histogram = WarpHistogram<kWidest <= 128>;
-
-  struct Empty {
-    static constexpr int kBytes = 0;
-  };
-  struct Shared {
-    KeyTile k;
-    std::conditional_t<kKeys, ValueTile, Empty> v;
-    QueryTile q[kStages];
-    OutTile dOut[kStages];
-    std::conditional_t<kKeys, BulkTile<kRows, kColumns>, Empty> gradients[kGradientTiles];
-    alignas(128) int sent[kKeys && !kSentFromOut ? kConsumers * 4 * kSent : 4];
-    TileTerms<C, false, kRows, kColumns> tile[kStages];
-    TimeTable times;
-    BiasQuantum quantum; ///< here, as registers are scarce
-    Histogram histograms[C::TimeBias && kKeys ? kConsumers * 4 : 1];
-    std::conditional_t<C::PositionBias && kKeys,
-                       PositionSums<kConsumers * 4, kColumns, kGradientTiles>, Empty>
-        positions;
-    Barrier keysFull, queriesFull[kStages], empty[kStages];
-
-    /// Where this warp's part of dQ of a stage is sent from.
-    __device__ int *sentBy(int warp, int stage) {
-      if constexpr (kSentFromOut)
-        return reinterpret_cast<int *>(dOut[stage].values) + warp * kSent;
-      else
-        return sent + warp * kSent;
-    }
-  };
-  static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
-  static_assert(kSharedBytes <= kMostSharedBytes);
-};
-
-/// What the kernel is told: maps of q, k, v and dOut.
-struct HopperBackwardMaps {
-  TensorMap q, k, v, dOut;
-};
-
-/// Copies the block's keys and values, and tiles of queries; called by one thread.
-template <class C, class Shape, class Shared, class Unit>
-__device__ __forceinline__ void produceBackward(Shared &shared, const HopperBackwardMaps &maps,
-                                                const Unit &unit) {
-  const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
-  const int64_t row = unit.first + unit.begin;
-  prefetchMap(maps.q);
-  prefetchMap(maps.dOut);
-  arriveExpecting(&shared.keysFull, Shape::KeyTile::kBytes + decltype(shared.v)::kBytes);
-  copyTile(shared.k, maps.k, unit.head, row, &shared.keysFull);
-  if constexpr (Shape::kKeys)
-    copyTile(shared.v, maps.v, unit.head, row, &shared.keysFull);
-  Ring<Shape::kStages> ring;
-  for (int column = tiles.first(); tiles.has(column);
-       column = tiles.after(column), ring.advance()) {
-    const int stage = ring.stage;
-    Barrier *full = &shared.queriesFull[stage];
-    waitForPhase(&shared.empty[stage], ring.parity ^ 1);
-    arriveExpecting(full, Shape::QueryTile::kBytes + Shape::OutTile::kBytes);
-    copyTile(shared.q[stage], maps.q, unit.head, unit.first + column, full);
-    copyTile(shared.dOut[stage], maps.dOut, unit.head, unit.first + column, full);
-  }
-}
-
-/// Writes what tiles of queries bring along, those of one stage; called by one warp.
-template <class C, class Shape, class Shared, class Unit>
-__device__ __forceinline__ void fillBackward(Shared &shared, const Unit &unit,
-                                             const BlockTerms<C> &terms, const BackwardSpace &space,
-                                             int stage) {
-  const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
-  Ring<Shape::kStages> ring;
-  for (int column = tiles.first(); tiles.has(column);
-       column = tiles.after(column), ring.advance()) {
-    if (ring.stage != stage)
-      continue;
-    waitForPhase(&shared.empty[stage], ring.parity ^ 1);
-    shared.tile[stage].fill(terms, space, unit.begin, column);
-    arrive(&shared.queriesFull[stage]);
-  }
-}
 
 /// Writes a fragment of gradients, rounded, where startColumns reads it.
 template <int N, int Rows>
@@ -137,24 +39,24 @@ __device__ __forceinline__ void storeGradients(const LeftOperand<N> &gradients,
 /// A square of 64 queries by 64 columns of dQ of a tile; the warpgroups take turns at them.
 template <class Shape> struct QuerySquare {
   static constexpr int kGroups = Shape::kColumns / 64, kSquares = kGroups * Shape::KeyTile::kPanels;
-  int number;
+  int number, warp; ///< `warp`: among consumers
 
-  __device__ explicit QuerySquare(int turn) : number(turn + warpOf() / 4 - 1) {}
+  __device__ QuerySquare(int turn, int warp) : number(turn + warp / 4), warp(warp) {}
   /// A warpgroup for which none is left computes what it does not send, so that there is no branch
   /// around products.
   __device__ bool exists() const { return kSquares % kConsumers == 0 || number < kSquares; }
   __device__ int group() const { return number % kGroups; }
   __device__ int panel() const { return exists() ? number / kGroups : 0; }
   /// This warp's first row in the tile.
-  __device__ int row() const { return 64 * group() + warpOf() % 4 * 16; }
+  __device__ int row() const { return 64 * group() + warp % 4 * 16; }
 };
 
 /// Rounds a warp's part of a square of dQ and sends it to be added to the sums.
-template <class C, class Shape>
+template <class C, class Shape, class Between>
 __device__ __forceinline__ void
 sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
             const BlockTerms<C> &terms, const BackwardSpace &space,
-            const QuerySquare<Shape> &square, int columnBegin, float factor) {
+            const QuerySquare<Shape> &square, int columnBegin, float factor, Between between) {
   const int row = square.row(), inside = terms.mask.length - columnBegin - row;
   const int64_t first = terms.first + columnBegin + row;
   waitForBulkReads(); // the last part has left
@@ -163,18 +65,23 @@ sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
   float scale[2];
   for (int h = 0; h < 2; ++h)
     scale[h] = factor * inverseQuantum[row + fragmentRow() + 8 * h];
+  // Columns in a panel go by the row modulo 8, the same of a lane's two rows; 8 n changes bits of
+  // its place that are its own.
+  const int place =
+      fragmentRow() * kPanelColumns + columnInPanel(first + fragmentRow(), fragmentColumn());
 #pragma unroll
-  for (int n = 0; n < 8; ++n)
+  for (int n = 0; n < 8; ++n) {
+    if (n == 4)
+      between();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int at = fragmentRow() + 8 * h;
       const QueryQuanta low = queryQuanta(dQ.d[n][2 * h], scale[h]),
                         high = queryQuanta(dQ.d[n][2 * h + 1], scale[h]);
       finite[h] = finite[h] && low.finite && high.finite;
-      *reinterpret_cast<int2 *>(staged + at * kPanelColumns +
-                                columnInPanel(first + at, 8 * n + fragmentColumn())) = {
-          low.quanta, high.quanta};
+      *reinterpret_cast<int2 *>(staged + (place ^ 8 * n) + 8 * h * kPanelColumns) = {low.quanta,
+                                                                                     high.quanta};
     }
+  }
   for (int h = 0; h < 2; ++h)
     if (!finite[h] && fragmentRow() + 8 * h < inside)
       storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + fragmentRow() + 8 * h,
@@ -189,26 +96,45 @@ sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
   commitBulk();
 }
 
-/// What a consumer of backward works with, and what it adds up.
+/// What a consumer of backward keeps from tile to tile of keys.
+template <class Shape> struct BackwardState {
+  Ring<Shape::kStages> queries;
+  int buffer = 0; ///< of gradients
+  int parity = 0; ///< of the keys' barriers
+};
+
+/// What a consumer of backward works with, and what it adds up: a tile of keys of a warpgroup.
 template <class C, class Shape, class Shared> struct BackwardConsumer {
   static constexpr int kColumns = Shape::kColumns;
   /// Tiles of 128 queries and biases leave no registers for dots that are under way.
   static constexpr bool kAwaitsBoth = kColumns > 64 && (C::PositionBias || C::TimeBias);
+  /// Scores of the next tile are started behind this tile's products, where registers have room.
+  static constexpr bool kEarlyScores =
+      kColumns == 64 && Shape::kKeys && Shape::kValues && Shape::kStages == 2 && !C::TimeBias;
+  /// Sums of diagonals are made while dQ's product runs, and added up behind the next tile's
+  /// meeting.
+  static constexpr bool kLatePositions = kEarlyScores && C::PositionBias;
+  static constexpr int kNone = -1;
+  using Stages = Ring<Shape::kStages>;
   Shared &shared;
+  BackwardState<Shape> &state;
   const BackwardSpace &space;
   const BlockTerms<C> &terms;
   int thread = static_cast<int>(threadIdx.x) - kWarpgroup; ///< among consumers
-  int warp = warpOf() - 4, groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin;
+  int warp = sameInWarp(warpOf()) - 4, groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin;
   LaneRows<C, false> rows;
   float factor;
   typename Shape::Histogram &histogram;
-  int buffer = 0; ///< of gradients
+  int &buffer = state.buffer;
+  int late = kNone;         ///< kLatePositions: the tile before, whose diagonals are to be added
+  Fragment<kColumns> early; ///< scores of the next tile
   Fragment<Shape::kKeys ? Shape::KeyTile::kPadded : 8> dK;
   Fragment<Shape::kValues ? Shape::ValueTile::kPadded : 8> dV;
 
-  __device__ __forceinline__ BackwardConsumer(Shared &shared, const BackwardSpace &space,
+  __device__ __forceinline__ BackwardConsumer(Shared &shared, BackwardState<Shape> &state,
+                                              const BackwardSpace &space,
                                               const BlockTerms<C> &terms, int begin)
-      : shared(shared), space(space), terms(terms), warpBegin(begin + warpRow),
+      : shared(shared), state(state), space(space), terms(terms), warpBegin(begin + warpRow),
         rows(terms, warpBegin), factor(gradientFactor(terms)),
         histogram(shared.histograms[C::TimeBias && Shape::kKeys ? warp : 0]) {
     if constexpr (C::TimeBias && Shape::kKeys)
@@ -219,24 +145,73 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
     dV.clear();
   }
 
-  /// Adds a tile of queries.
-  __device__ __forceinline__ void add(int stage, int column) {
+  /// Adds the tiles of queries that see the keys. Every key is seen by its own query, so there is a
+  /// first one.
+  __device__ __forceinline__ void run(const SeenTiles<C, Over::queries, kColumns> &tiles) {
+    waitForPhase(&shared.keys.full, state.parity);
+    int column = tiles.first();
+    if constexpr (kEarlyScores) {
+      startScores(early, state.queries);
+      waitForProducts<0>();
+      keepInRegisters(early);
+    }
+    while (tiles.has(column)) {
+      const int after = tiles.after(column);
+      Stages next = state.queries;
+      if (tiles.has(after))
+        next.advance();
+      add(state.queries, next, column);
+      release(&shared.queries[state.queries.stage].empty);
+      state.queries.advance();
+      column = after;
+    }
+    release(&shared.keys.empty);
+    state.parity ^= 1;
+  }
+
+  /// Adds what is still held of the position sums; behind the last tile.
+  __device__ __forceinline__ void endPositions() {
+    if constexpr (kLatePositions) {
+      syncConsumers(kPositionsWritten);
+      addLatePositions();
+    }
+    shared.positions.held[thread].flush(true, factor, shared.quantum, space.positionSums);
+  }
+
+private:
+  /// Waits for a tile of queries and starts its scores.
+  __device__ __forceinline__ void startScores(Fragment<kColumns> &to, const Stages &at) {
+    waitForPhase(&shared.queries[at.stage].full, at.parity);
+    keepInRegisters(to);
+    startProducts();
+    startRows(to, shared.k, groupRow, shared.q[at.stage]);
+    commitProducts();
+  }
+
+  /// Adds a tile of queries. kEarlyScores: its scores are there, and those of `next`
+  /// will be. Behind the last tile that is the same tile once more, whose scores nobody reads: no
+  /// branch may stand around products.
+  __device__ __forceinline__ void add(const Stages &at, const Stages &next, int column) {
+    const int stage = at.stage;
     Fragment<kColumns> scores, dots;
-    keepInRegisters(scores);
+    if constexpr (kEarlyScores)
+      scores = early;
+    else
+      startScores(scores, at);
     keepInRegisters(dots);
     startProducts();
-    startRows(scores, shared.k, groupRow, shared.q[stage]);
-    commitProducts();
     if constexpr (Shape::kKeys) {
       startRows(dots, shared.v, groupRow, shared.dOut[stage]);
       commitProducts();
-      waitForProducts<kAwaitsBoth ? 0 : 1>();
+      if constexpr (!kEarlyScores)
+        waitForProducts<kAwaitsBoth ? 0 : 1>();
       if constexpr (kAwaitsBoth)
         keepInRegisters(dots);
     } else {
       waitForProducts<0>();
     }
-    keepInRegisters(scores);
+    if constexpr (!kEarlyScores)
+      keepInRegisters(scores);
     const TimesAlong along = rows.timesAlong(terms, shared.tile[stage]);
     addBiases(scores, terms, rows, shared.tile[stage], along, warpRow);
     hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
@@ -260,7 +235,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
         keepInRegisters(dots);
       }
       scoreGradients(scores, dots, kept, terms, shared.tile[stage]);
-      addGradients(dots, weights, along, stage, column);
+      addGradients(dots, weights, along, stage, next, column);
     }
     if constexpr (!Shape::kKeys) {
       waitForProducts<0>();
@@ -270,17 +245,12 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
     keepInRegisters(dK);
   }
 
-  /// Adds what is still held of the position sums; behind the last tile.
-  __device__ __forceinline__ void endPositions() {
-    shared.positions.held[thread].flush(true, factor, shared.quantum, space.positionSums);
-  }
-
-private:
   /// Adds the gradients of a tile of scores to dK, dQ and those of the biases. `weights` may be
   /// multiplied meanwhile.
   __device__ __forceinline__ void addGradients(Fragment<kColumns> &dots,
                                                const LeftOperand<kColumns> &weights,
-                                               const TimesAlong &along, int stage, int column) {
+                                               const TimesAlong &along, int stage,
+                                               const Stages &next, int column) {
     // The time bias' gradients want registers: weights, which a product that runs reads, are let go
     // first.
     if constexpr (C::TimeBias) {
@@ -289,15 +259,11 @@ private:
       keepInRegisters(weights);
     }
     const RowTotals totals(dots);
+    const int away = warpBegin - warpRow - column;
     bool oneBias = true;
     if constexpr (C::PositionBias) {
-      const int away = warpBegin - warpRow - column;
       oneBias = shared.tile[stage].hasOneBias(terms.args, away);
-      if (oneBias)
-        shared.positions.held[thread].add(true, positionBucket(terms.args, away),
-                                          totals.sum[0] + totals.sum[1], factor, shared.quantum,
-                                          space.positionSums);
-      else
+      if (!oneBias && !kLatePositions)
         shared.positions.write(buffer, warp, dots);
     }
     if constexpr (C::TimeBias)
@@ -308,7 +274,7 @@ private:
     storeGradients(left, gradients, warpRow);
     fenceAsyncProxy();
     syncConsumers(kGradientsWritten);
-    QuerySquare<Shape> square(0);
+    QuerySquare<Shape> square(0, warp);
     Fragment<64> dQ;
     keepInRegisters(dQ);
     keepInRegisters(dK);
@@ -317,24 +283,38 @@ private:
     commitProducts();
     startWeights(dK, left, shared.q[stage]);
     commitProducts();
-    if constexpr (C::PositionBias)
-      if (!oneBias)
-        shared.positions.addTile(buffer, thread, column - (warpBegin - warpRow), terms.args, factor,
-                                 shared.quantum, space.positionSums);
+    if constexpr (C::PositionBias) {
+      if constexpr (kLatePositions)
+        addLatePositions();
+      if (oneBias)
+        shared.positions.held[thread].add(true, positionBucket(terms.args, away),
+                                          totals.sum[0] + totals.sum[1], factor, shared.quantum,
+                                          space.positionSums);
+      else if constexpr (kLatePositions)
+        shared.positions.write(buffer, warp, dots);
+      else
+        addPositions(buffer, column);
+      if (kLatePositions && !oneBias)
+        late = column;
+    }
     waitForProducts<1>();
     keepInRegisters(dQ);
     if constexpr (!C::TimeBias)
       keepInRegisters(weights);
-    send(dQ, square, stage, column);
+    Fragment<kColumns> nextScores;
+    send(dQ, square, stage, column, [&] {
+      if constexpr (kEarlyScores)
+        startScores(nextScores, next);
+    });
 #pragma unroll
     for (int turn = kConsumers; turn < QuerySquare<Shape>::kSquares; turn += kConsumers) {
-      square = QuerySquare<Shape>(turn);
+      square = QuerySquare<Shape>(turn, warp);
       startProducts();
       startColumns<Shape::kRows>(dQ, gradients, square.group(), shared.k, square.panel());
       commitProducts();
       waitForProducts<0>();
       keepInRegisters(dQ);
-      send(dQ, square, stage, column);
+      send(dQ, square, stage, column, [] {});
     }
     if constexpr (Shape::kGradientTiles > 1)
       buffer ^= 1;
@@ -342,43 +322,50 @@ private:
       waitForBulkReads(); // before the stage is let go
     waitForProducts<0>();
     keepInRegisters(left);
+    if constexpr (kEarlyScores) {
+      keepInRegisters(nextScores);
+      early = nextScores;
+    }
   }
 
+  /// Adds the diagonals of a tile, which all warps have written.
+  __device__ __forceinline__ void addPositions(int from, int column) {
+    shared.positions.addTile(from, thread, column - (warpBegin - warpRow), terms.args, factor,
+                             shared.quantum, space.positionSums);
+  }
+  __device__ __forceinline__ void addLatePositions() {
+    if (late != kNone)
+      addPositions(buffer ^ 1, late);
+    late = kNone;
+  }
+
+  template <class Between>
   __device__ __forceinline__ void send(const Fragment<64> &dQ, const QuerySquare<Shape> &square,
-                                       int stage, int column) {
+                                       int stage, int column, Between between) {
     if (square.exists())
       sendQueries<C>(dQ, shared.sentBy(warp, stage), shared.tile[stage].inverseQuantum, terms,
-                     space, square, column, factor * terms.args.scale);
+                     space, square, column, factor * terms.args.scale, between);
   }
 };
 
+/// Computes what belongs to a tile of keys.
 template <class C, class Shape, class Shared, class Unit>
-__device__ __forceinline__ void
-consumeBackward(Shared &shared, const AttentionGradients<Bf16> &gradients,
-                const BackwardSpace &space, const Unit &unit, const BlockTerms<C> &terms) {
-  const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
-  BackwardConsumer<C, Shape, Shared> consumer(shared, space, terms, unit.begin);
-  Ring<Shape::kStages> ring;
-  waitForPhase(&shared.keysFull, 0);
-  for (int column = tiles.first(); tiles.has(column);
-       column = tiles.after(column), ring.advance()) {
-    waitForPhase(&shared.queriesFull[ring.stage], ring.parity);
-    consumer.add(ring.stage, column);
-    release(&shared.empty[ring.stage]);
-  }
-
+__device__ __forceinline__ void consumeBackward(Shared &shared, BackwardState<Shape> &state,
+                                                const AttentionGradients<Bf16> &gradients,
+                                                const BackwardSpace &space, const Unit &unit,
+                                                const BlockTerms<C> &terms) {
+  BackwardConsumer<C, Shape, Shared> consumer(shared, state, space, terms, unit.begin);
+  consumer.run(SeenTiles<C, Over::queries, Shape::kColumns>(unit.mask, unit.range()));
   storeKeyGradients<C, Shape>(consumer.dK, consumer.dV, gradients, terms, consumer.warpBegin,
                               consumer.factor);
   if constexpr (C::PositionBias && Shape::kKeys)
     consumer.endPositions();
   if constexpr (C::TimeBias && Shape::kKeys) {
     syncConsumers(kHistogramsWritten);
-    addHistograms<C, kConsumers * 4>(shared.histograms, terms, shared.quantum, space.timeSums,
-                                     static_cast<int>(threadIdx.x) - kWarpgroup,
-                                     kConsumers * kWarpgroup);
+    addHistograms<C, kConsumerWarps>(shared.histograms, terms, shared.quantum, space.timeSums,
+                                     consumer.thread, kConsumers * kWarpgroup);
+    syncConsumers(kHistogramsWritten); // nobody clears what others read
   }
-  if constexpr (Shape::kKeys)
-    waitForBulk();
 }
 
 template <class C, BackwardPart Part>
@@ -391,31 +378,31 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
   using Shape = HopperBackward<C, Part>;
   GENREC_DYNAMIC_SHARED(unsigned char, memory);
   auto &shared = *reinterpret_cast<typename Shape::Shared *>(alignedShared(memory));
-  const AttentionUnit<C, Shape::kRows> unit(args, tileAt(list, static_cast<int>(blockIdx.x)));
-  if (!unit.hasRows())
-    return;
   const int thread = static_cast<int>(threadIdx.x);
   if (thread == 0) {
-    initBarrier(&shared.keysFull, 1);
-    for (int s = 0; s < Shape::kStages; ++s) {
-      initBarrier(&shared.queriesFull[s], 1 + kWarp);
-      initBarrier(&shared.empty[s], kConsumers * 4 * kReleases);
-    }
-    fenceBarrierInit();
+    Shape::initBarriers(shared);
     if constexpr (Shape::kKeys && (C::PositionBias || C::TimeBias))
       shared.quantum = BiasQuantum(space.greatest, pairBits);
   }
   if constexpr (C::TimeBias)
     BlockTerms<C>::fillTimes(shared.times, args, thread, kHopperThreads);
   __syncthreads();
-  const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
   auto produce = [&](int warp) {
     if (warp == 0 && laneOf() == 0)
-      produceBackward<C, Shape>(shared, maps, unit);
+      produceBackward<C, Shape>(shared, maps, args, list);
     if (warp >= 1 && warp <= Shape::kStages)
-      fillBackward<C, Shape>(shared, unit, terms, space, warp - 1);
+      fillBackward<C, Shape>(shared, args, space, warp - 1);
   };
-  takeRoles<C>(produce, [&] { consumeBackward<C, Shape>(shared, gradients, space, unit, terms); });
+  auto consume = [&] {
+    BackwardState<Shape> state;
+    forUnits<Shape>(shared, [&](const AttentionUnit<C, Shape::kRows> &unit) {
+      const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
+      consumeBackward<C, Shape>(shared, state, gradients, space, unit, terms);
+    });
+    if constexpr (Shape::kKeys)
+      waitForBulk();
+  };
+  takeRoles<MostForConsumers>(produce, consume);
 #endif
 }
 

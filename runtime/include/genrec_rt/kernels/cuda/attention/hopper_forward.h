@@ -25,19 +25,20 @@
 
 namespace genrec::rt::cuda {
 
-constexpr int kConsumers = 2;                ///< warpgroups that compute
+constexpr int kConsumers = 2; ///< warpgroups that compute
+constexpr int kConsumerWarps = kConsumers * 4;
 constexpr int kHopperKeys = 64 * kConsumers; ///< of a block of backward
 constexpr int kHopperThreads = (1 + kConsumers) * kWarpgroup;
 constexpr int64_t kMostSharedBytes = 227 << 10; ///< of a block
 
 /// Registers per thread once warpgroups have their roles. A block starts with 168 for each of its
-/// threads and can only hand those around: asking for more waits for ever. What biases and their
-/// gradients take consumers need more than producers.
-template <class C> struct RoleRegisters {
-  static constexpr bool kBiased = C::PositionBias || C::TimeBias;
-  static constexpr int kProducer = kBiased ? 24 : 40, kConsumer = kBiased ? 240 : 232;
+/// threads and can only hand those around: asking for more waits for ever. What biases, gradients
+/// and scores that are under way take consumers need more than producers.
+template <int Producer, int Consumer> struct RoleRegisters {
+  static constexpr int kProducer = Producer, kConsumer = Consumer;
   static_assert(kProducer + kConsumers * kConsumer <= (1 + kConsumers) * 168);
 };
+using MostForConsumers = RoleRegisters<24, 240>;
 
 /// Where a ring of `Stages` buffers stands.
 template <int Stages> struct Ring {
@@ -54,6 +55,12 @@ template <int Stages> struct Ring {
 /// A buffer that is filled and emptied by turns.
 struct Turns {
   Barrier full, empty;
+
+  /// So many arrivals fill it, so many warps empty it.
+  __device__ void init(int arrivals, int warps) {
+    initBarrier(&full, arrivals);
+    initBarrier(&empty, warps * kReleases);
+  }
 };
 
 template <class C> struct HopperForward {
@@ -63,6 +70,7 @@ template <class C> struct HopperForward {
   static constexpr int kStages = 2, kValueStages = kWidest <= 128 ? 3 : 2, kUnits = 2;
   static constexpr int kColumns = kWidest <= 128 ? 128 : 64;
   static constexpr bool kBiased = C::PositionBias || C::TimeBias;
+  using Registers = std::conditional_t<kBiased, MostForConsumers, RoleRegisters<40, 232>>;
   using Unit = AttentionUnit<C, kRows>;
   using QueryTile = BulkTile<kRows, C::Qk>;
   using KeyTile = BulkTile<kColumns, C::Qk>;
@@ -81,20 +89,15 @@ template <class C> struct HopperForward {
   static_assert(kSharedBytes <= kMostSharedBytes);
 
   static __device__ void initBarriers(Shared &shared) {
-    constexpr int kConsumerWarps = kConsumers * 4;
-    auto init = [](Turns &turns, int full, int empty) {
-      initBarrier(&turns.full, full);
-      initBarrier(&turns.empty, empty * kReleases);
-    };
     for (Turns &unit : shared.unit)
-      init(unit, 1, kConsumerWarps + (kBiased ? kStages : 0));
-    init(shared.queries, 1, kConsumerWarps);
+      unit.init(1, kConsumerWarps + (kBiased ? kStages : 0));
+    shared.queries.init(1, kConsumerWarps);
     for (int s = 0; s < kStages; ++s) {
-      init(shared.keys[s], 1, kConsumerWarps);
-      init(shared.terms[s], kWarp, kConsumerWarps);
+      shared.keys[s].init(1, kConsumerWarps);
+      shared.terms[s].init(kWarp, kConsumerWarps);
     }
     for (Turns &values : shared.values)
-      init(values, 1, kConsumerWarps);
+      values.init(1, kConsumerWarps);
     fenceBarrierInit();
   }
 };
@@ -112,6 +115,17 @@ __device__ __forceinline__ void release(Barrier *empty, bool has = true) {
     arrive(empty);
 }
 
+/// Takes the block's next tile of rows and tells the others of it; called by one thread.
+template <class Unit, class Shared, class Units>
+__device__ __forceinline__ Unit takeUnit(Shared &shared, const Units &units,
+                                         const AttentionArgs<Bf16> &args, const TileList &list) {
+  const Unit unit(args, takeTile(list));
+  waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);
+  shared.units[units.stage] = unit;
+  arrive(&shared.unit[units.stage].full);
+  return unit;
+}
+
 /// Copies what the block's tiles of queries want; called by one thread.
 template <class C, class Shared>
 __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwardMaps &maps,
@@ -126,10 +140,7 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
   Ring<Shape::kValueStages> valueRing;
   Ring<Shape::kUnits> units;
   for (int parity = 0;; units.advance(), parity ^= 1) {
-    const Unit unit(args, takeTile(list));
-    waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);
-    shared.units[units.stage] = unit;
-    arrive(&shared.unit[units.stage].full);
+    const Unit unit = takeUnit<Unit>(shared, units, args, list);
     if (!unit.hasRows())
       return;
     const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
@@ -153,12 +164,12 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
   }
 }
 
-/// Calls body(unit) for each of the block's tiles of queries; called by whole warps.
-template <class C, class Shared, class Body>
+/// Calls body(unit) for each of the block's tiles of rows; called by whole warps.
+template <class Shape, class Shared, class Body>
 __device__ __forceinline__ void forUnits(Shared &shared, Body body) {
-  for (Ring<HopperForward<C>::kUnits> units;; units.advance()) {
+  for (Ring<Shape::kUnits> units;; units.advance()) {
     waitForPhase(&shared.unit[units.stage].full, units.parity);
-    const typename HopperForward<C>::Unit unit = shared.units[units.stage];
+    const auto unit = shared.units[units.stage];
     release(&shared.unit[units.stage].empty);
     if (!unit.hasRows())
       return;
@@ -173,7 +184,7 @@ __device__ __forceinline__ void fillForward(Shared &shared, const AttentionArgs<
                                             int stage) {
   using Shape = HopperForward<C>;
   Ring<Shape::kStages> ring;
-  forUnits<C>(shared, [&](const typename Shape::Unit &unit) {
+  forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
     const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
     const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
     for (int column = tiles.first(); tiles.has(column);
@@ -191,7 +202,8 @@ __device__ __forceinline__ void fillForward(Shared &shared, const AttentionArgs<
 enum ConsumerBarrier {
   kGradientsWritten = 1,
   kHistogramsWritten = 2,
-  kFirstTurn = 3, ///< and one more: whose turn it is to start products
+  kPositionsWritten = 3,
+  kFirstTurn = 4, ///< and one more: whose turn it is to start products
 };
 __device__ __forceinline__ void syncConsumers(ConsumerBarrier id) {
   namedBarrierSync(id, kConsumers * kWarpgroup);
@@ -217,7 +229,7 @@ struct ProductTurns {
 
 /// What a consumer keeps from tile to tile of queries.
 template <class C> struct ForwardConsumer {
-  ProductTurns turns{warpOf() / 4 - 1};
+  ProductTurns turns{sameInWarp(warpOf()) / 4 - 1};
   Ring<HopperForward<C>::kStages> keys;
   Ring<HopperForward<C>::kValueStages> values;
   int parity = 0; ///< of the queries' barriers
@@ -230,7 +242,8 @@ template <class C, class Shared> struct ForwardTile {
   Shared &shared;
   ForwardConsumer<C> &state;
   const BlockTerms<C> &terms;
-  int groupRow = state.turns.group * 64, warpRow = groupRow + warpOf() % 4 * 16, warpBegin;
+  int groupRow = state.turns.group * 64, warpRow = groupRow + sameInWarp(warpOf()) % 4 * 16,
+      warpBegin;
   LaneRows<C, true> rows;
   Ring<Shape::kStages> &keys = state.keys;
   Ring<Shape::kValueStages> &values = state.values;
@@ -253,7 +266,7 @@ template <class C, class Shared> struct ForwardTile {
   // each in registers of its own: a copy from one set to the other would overwrite what a product
   // reads (LeftOperand).
   __device__ __forceinline__ void run(const SeenTiles<C, Over::keys, kColumns> &tiles) {
-    int column = tiles.first();
+    int column = tiles.first(), after = tiles.after(column);
     waitForPhase(&shared.queries.full, state.parity);
     waitForTile();
     state.turns.await();
@@ -261,21 +274,25 @@ template <class C, class Shared> struct ForwardTile {
     state.turns.pass();
     waitForProducts<0>();
     keepInRegisters(scores);
-    release(&shared.keys[keys.stage].empty);
+    letGo(/*queriesAsWell=*/!tiles.has(after));
     weigh<0>(column);
+    auto next = [&] {
+      column = after;
+      after = tiles.after(after);
+    };
     for (;;) {
-      column = tiles.after(column);
-      if (!tiles.has(column)) {
+      if (!tiles.has(after)) {
         end<0>();
         break;
       }
-      add<0>(column);
-      column = tiles.after(column);
-      if (!tiles.has(column)) {
+      next();
+      add<0>(column, !tiles.has(after));
+      if (!tiles.has(after)) {
         end<1>();
         break;
       }
-      add<1>(column);
+      next();
+      add<1>(column, !tiles.has(after));
     }
     state.parity ^= 1;
     storeOutput(out, softmax, terms, rows, warpBegin);
@@ -287,7 +304,7 @@ private:
   /// of weights are awaited only when the next scores are under way: these overwrite what weights
   /// are computed from, which keeps the assembler from putting the wait before the weights. Softmax
   /// rescales what they are added to, which the assembler takes only while no product runs.
-  template <int Now> __device__ __forceinline__ void add(int column) {
+  template <int Now> __device__ __forceinline__ void add(int column, bool isLast) {
     waitForTile();
     if constexpr (C::Softmax) {
       waitForProducts<0>();
@@ -303,13 +320,12 @@ private:
     state.turns.pass();
     waitForProducts<1>();
     keepInRegisters(scores);
-    release(&shared.keys[keys.stage].empty);
+    letGo(isLast);
     weigh<1 - Now>(column);
   }
 
   /// Multiplies the last weights.
   template <int Now> __device__ __forceinline__ void end() {
-    release(&shared.queries.empty);
     waitForProducts<0>();
     finishOut<1 - Now>();
     startOut<Now>();
@@ -332,6 +348,12 @@ private:
     startProducts();
     startRows(scores, shared.q, groupRow, shared.k[keys.stage]);
     commitProducts();
+  }
+
+  /// When scores are there; behind the last ones the next queries come while these become weights.
+  __device__ __forceinline__ void letGo(bool queriesAsWell) {
+    release(&shared.keys[keys.stage].empty);
+    release(&shared.queries.empty, queriesAsWell);
   }
 
   /// The scores of a tile of keys become weights.
@@ -378,13 +400,13 @@ __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C
 }
 
 /// The warps of the first warpgroup produce, those of the others consume.
-template <class C, class Produce, class Consume>
+template <class Registers, class Produce, class Consume>
 __device__ __forceinline__ void takeRoles(Produce produce, Consume consume) {
   if (threadIdx.x < kWarpgroup) {
-    giveRegisters<RoleRegisters<C>::kProducer>();
+    giveRegisters<Registers::kProducer>();
     produce(warpOf());
   } else {
-    takeRegisters<RoleRegisters<C>::kConsumer>();
+    takeRegisters<Registers::kConsumer>();
     consume();
   }
 }
@@ -411,13 +433,13 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
   };
   auto consume = [&] {
     ForwardConsumer<C> state;
-    forUnits<C>(shared, [&](const typename Shape::Unit &unit) {
+    forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
       const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
       consumeForward<C>(shared, state, unit, terms);
     });
     state.turns.end();
   };
-  takeRoles<C>(produce, consume);
+  takeRoles<typename Shape::Registers>(produce, consume);
 #endif
 }
 

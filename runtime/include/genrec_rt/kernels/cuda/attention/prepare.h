@@ -176,13 +176,15 @@ private:
   __device__ int64_t at(int i) const { return first + laneOf() / kLanes * kGroupRows + i; }
 };
 
-/// Calls body(span) for all rows of the lists and all heads, a warp for each span.
-template <class C, class Body>
+/// Calls body(span) for all rows of the lists and all heads, a warp for each span. `FromEnd`: the
+/// last rows first, where what was written last is still in the L2 cache.
+template <class C, bool FromEnd = false, class Body>
 __device__ void forRowSpans(const AttentionArgs<typename C::Element> &args, Body body) {
   const int64_t begin = args.offsets[0], end = args.offsets[listsOf(args)];
   const int64_t spans = (end - begin + RowSpan<C>::kRows - 1) / RowSpan<C>::kRows;
-  const int64_t warps = threadsInGrid() / kWarp;
-  for (int64_t item = threadInGrid() / kWarp; item < spans * args.heads; item += warps) {
+  const int64_t warps = threadsInGrid() / kWarp, items = spans * args.heads;
+  for (int64_t i = threadInGrid() / kWarp; i < items; i += warps) {
+    const int64_t item = FromEnd ? items - 1 - i : i;
     const int64_t first = begin + item / args.heads * RowSpan<C>::kRows;
     const int64_t behind = first + RowSpan<C>::kRows;
     body(RowSpan<C>{first, (behind < end ? behind : end) - 1, item % args.heads});
@@ -368,7 +370,7 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
   constexpr int kParts = Span::template kParts<C::Qk>, kAtOnce = 2;
   auto *dQ = resultOf<C>(gradients.dQ, gradients.floatDQ);
   const HeadRows<C::Qk, std::remove_pointer_t<decltype(dQ)>, true> results(dQ, gradients.ldDQ);
-  forRowSpans<C>(args, [&](const Span &span) {
+  forRowSpans<C, /*FromEnd=*/true>(args, [&](const Span &span) {
 #pragma unroll 1
     for (int i = 0; i < Span::kGroupRows; i += kAtOnce) {
       int4 sums[kAtOnce][kParts][2];

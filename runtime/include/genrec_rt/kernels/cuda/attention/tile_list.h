@@ -26,52 +26,76 @@ template <class C, Over What>
 constexpr int64_t kSharedRowBytes =
     2 * (C::Qk + C::V) + (What == Over::queries ? 4 * kQueryPanels<C> * kPanelColumns : 0);
 
-constexpr int kListThreads = 256;
+constexpr int kListThreads = 256, kOneListThreads = 1024;
+/// As many tiles of all heads are listed by one block: longer lists by several, in two launches and
+/// a memset. Three launches that each wait for the one before took 14 of the 220 us of a forward
+/// call with 1,024 tiles.
+constexpr int64_t kOneBlockTiles = 1 << 15;
 /// Tiles are sorted by part (longer parts where there would be more) and by length in so many
 /// classes.
 constexpr int kParts = 128, kClasses = 32, kBins = kParts * kClasses;
 
+/// So many launches take the tiles of a list, each all of them.
+constexpr int kListLaunches = 2;
+
 /// Memory of a list of tiles.
 struct TileList {
-  // Cleared before a call:
+  // These lie one after the other; where one block makes the list, `counts` and `placed` are not
+  // used.
   int *counts = nullptr; ///< [kBins] tiles
   int *placed = nullptr; ///< [kBins] of which so many stand in `tiles`
-  int *taken = nullptr;  ///< [1] tiles that blocks have taken
-  // Written before it is read:
+  int *taken = nullptr;  ///< [kListLaunches] tiles that blocks have taken
+
   int *count = nullptr;           ///< [1] of all tiles
   AttentionTile *tiles = nullptr; ///< [heads * tiles of all lists]
 };
 
-/// The bin of a tile: of the part that its list and head are in, counted from the last one, so that
-/// the last part, whose short tiles even out when blocks end, is a whole one.
-template <class C, Over What, int Columns, class Unit>
-__device__ int tileBin(const AttentionArgs<typename C::Element> &args, const Unit &unit,
-                       int64_t rowsOfLists) {
-  const int64_t all = rowsOfLists * args.heads;
-  const int64_t end =
-      (unit.first - args.offsets[0]) * args.heads + int64_t(unit.head + 1) * unit.mask.length;
-  constexpr int64_t kPartRows = kPartBytes / kSharedRowBytes<C, What>;
-  const int64_t least = all / kParts + 1;
-  const int64_t fromEnd = (all - end) / (kPartRows > least ? kPartRows : least);
-  const RowRange seen =
-      What == Over::keys ? unit.mask.keysOf(unit.range()) : unit.mask.queriesOf(unit.range());
-  const int64_t longest = (args.maxLength + Columns - 1) / Columns + 1;
-  const int64_t length = (seen.end + Columns - 1) / Columns - seen.begin / Columns;
-  const int part = kParts - 1 - static_cast<int>(fromEnd < kParts ? fromEnd : kParts - 1);
-  const int64_t shorter = (longest - length) * kClasses / longest;
-  return part * kClasses + static_cast<int>(shorter < 0 ? 0 : shorter);
-}
+/// The bins of the tiles of a call: by the part that a tile's list and head are in, counted from
+/// the last one, so that the last part, whose short tiles even out when blocks end, is a whole one.
+template <class C, Over What, int Columns> struct TileBins {
+  int64_t all;    ///< rows of all lists and heads
+  double perPart; ///< 1 / rows of a part: divisions of 64 bits would take most of the time
+  int longest;    ///< tiles of columns that a tile can have, and one
+
+  __device__ explicit TileBins(const AttentionArgs<typename C::Element> &args)
+      : all((args.offsets[listsOf(args)] - args.offsets[0]) * args.heads),
+        longest(static_cast<int>((args.maxLength + Columns - 1) / Columns) + 1) {
+    constexpr int64_t kPartRows = kPartBytes / kSharedRowBytes<C, What>;
+    const int64_t least = all / kParts + 1;
+    perPart = 1.0 / static_cast<double>(kPartRows > least ? kPartRows : least);
+  }
+  /// Of a tile of any head.
+  template <class Unit> __device__ int classOf(const Unit &unit) const {
+    const RowRange seen =
+        What == Over::keys ? unit.mask.keysOf(unit.range()) : unit.mask.queriesOf(unit.range());
+    const int length = (seen.end + Columns - 1) / Columns - seen.begin / Columns;
+    const int shorter = (longest - length) * kClasses / longest;
+    return shorter < 0 ? 0 : shorter;
+  }
+  template <class Unit>
+  __device__ int partOf(const AttentionArgs<typename C::Element> &args, const Unit &unit) const {
+    const int64_t end =
+        (unit.first - args.offsets[0]) * args.heads + int64_t(unit.head + 1) * unit.mask.length;
+    // The half keeps quotients that are whole from being rounded to less.
+    const int fromEnd = static_cast<int>((static_cast<double>(all - end) + 0.5) * perPart);
+    return kParts - 1 - (fromEnd < kParts ? fromEnd : kParts - 1);
+  }
+};
 
 /// Calls body(unit, bin) for every tile that has rows.
 template <class C, Over What, int Rows, int Columns, class Body>
 __device__ void forTiles(const AttentionArgs<typename C::Element> &args, Body body) {
-  const int64_t lists = listsOf(args), rows = args.offsets[lists] - args.offsets[0];
+  const int64_t lists = listsOf(args);
+  const TileBins<C, What, Columns> bins(args);
   const int64_t tiles = (args.maxLength + Rows - 1) / Rows;
   for (int64_t i = threadInGrid(); i < lists * tiles; i += threadsInGrid()) {
     AttentionUnit<C, Rows> unit(
         args, AttentionTile{static_cast<int>(i / tiles), 0, static_cast<int>(i % tiles) * Rows, 0});
-    for (; unit.hasRows() && unit.head < args.heads; ++unit.head)
-      body(unit, tileBin<C, What, Columns>(args, unit, rows));
+    if (!unit.hasRows())
+      continue;
+    const int ofClass = bins.classOf(unit);
+    for (; unit.head < args.heads; ++unit.head)
+      body(unit, bins.partOf(args, unit) * kClasses + ofClass);
   }
 }
 
@@ -83,38 +107,66 @@ __global__ void __launch_bounds__(kListThreads)
                                    [&](const auto &, int bin) { atomicAdd(list.counts + bin, 1); });
 }
 
+/// Turns the counts of bins into the places where their tiles begin; returns how many tiles there
+/// are. Called by all threads of a block; `counts` may be `begins`.
+template <int Threads> __device__ int beginsOfBins(const int *counts, int *begins) {
+  constexpr int kEach = kBins / Threads;
+  const int first = static_cast<int>(threadIdx.x) * kEach;
+  int count[kEach], sum = 0, total = 0;
+  for (int b = 0; b < kEach; ++b)
+    sum += count[b] = counts[first + b];
+  int begin = exclusiveBlockSum<Threads>(sum, total);
+  for (int b = 0; b < kEach; ++b) {
+    begins[first + b] = begin;
+    begin += count[b];
+  }
+  __syncthreads(); // every bin's begin is there
+  return total;
+}
+
+template <class Unit> __device__ AttentionTile tileOf(const Unit &unit) {
+  return {static_cast<int>(unit.list), unit.head, unit.begin, 0};
+}
+
 /// Writes the list; after attentionCountTiles.
 template <class C, Over What, int Rows, int Columns>
 __global__ void __launch_bounds__(kListThreads)
     attentionPlaceTiles(AttentionArgs<typename C::Element> args, TileList list) {
   __shared__ int begins[kBins];
-  constexpr int kEach = kBins / kListThreads;
-  const int firstBin = static_cast<int>(threadIdx.x) * kEach;
-  int sum = 0, total = 0;
-  for (int b = firstBin; b < firstBin + kEach; ++b)
-    sum += list.counts[b];
-  int begin = exclusiveBlockSum<kListThreads>(sum, total);
-  for (int b = firstBin; b < firstBin + kEach; ++b) {
-    begins[b] = begin;
-    begin += list.counts[b];
-  }
-  __syncthreads(); // every bin's begin is there
+  const int total = beginsOfBins<kListThreads>(list.counts, begins);
   if (threadInGrid() == 0)
     *list.count = total;
   forTiles<C, What, Rows, Columns>(args, [&](const auto &unit, int bin) {
-    list.tiles[begins[bin] + atomicAdd(list.placed + bin, 1)] = {static_cast<int>(unit.list),
-                                                                 unit.head, unit.begin, 0};
+    list.tiles[begins[bin] + atomicAdd(list.placed + bin, 1)] = tileOf(unit);
   });
 }
 
-/// Tile `index` of the list; one without rows behind the last one.
-__device__ __forceinline__ AttentionTile tileAt(const TileList &list, int index) {
-  return index < *list.count ? list.tiles[index] : AttentionTile{-1, 0, 0, 0};
+/// Makes the list, as one block.
+template <class C, Over What, int Rows, int Columns>
+__global__ void __launch_bounds__(kOneListThreads)
+    attentionListTiles(AttentionArgs<typename C::Element> args, TileList list) {
+  __shared__ int next[kBins]; // tiles of a bin, then where its next one goes
+  for (int b = static_cast<int>(threadIdx.x); b < kBins; b += kOneListThreads)
+    next[b] = 0;
+  __syncthreads(); // all are 0
+  forTiles<C, What, Rows, Columns>(args, [&](const auto &, int bin) { atomicAdd(next + bin, 1); });
+  __syncthreads(); // all are counted
+  const int total = beginsOfBins<kOneListThreads>(next, next);
+  if (threadIdx.x == 0) {
+    *list.count = total;
+    for (int launch = 0; launch < kListLaunches; ++launch)
+      list.taken[launch] = 0;
+  }
+  forTiles<C, What, Rows, Columns>(args, [&](const auto &unit, int bin) {
+    list.tiles[atomicAdd(next + bin, 1)] = tileOf(unit);
+  });
 }
 
-/// The next tile that no block has taken. Called by one thread of a block.
+/// The next tile that no block has taken; behind the last one one without rows. Called by one
+/// thread of a block.
 __device__ __forceinline__ AttentionTile takeTile(const TileList &list) {
-  return tileAt(list, atomicAdd(list.taken, 1));
+  const int index = atomicAdd(list.taken, 1);
+  return index < *list.count ? list.tiles[index] : AttentionTile{-1, 0, 0, 0};
 }
 
 } // namespace genrec::rt::cuda

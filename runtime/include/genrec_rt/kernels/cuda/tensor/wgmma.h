@@ -23,6 +23,10 @@ namespace genrec::rt::cuda {
 
 constexpr int kWarpgroup = 128;
 
+/// A value that is the same in all lanes of a warp, in registers that the warp has once: what ptxas
+/// computes from threadIdx, descriptors of matrices included, it keeps in registers of every lane.
+__device__ __forceinline__ int sameInWarp(int value) { return __shfl_sync(kAllLanes, value, 0); }
+
 #if defined(GENREC_SIMT)
 namespace detail {
 using simt::detail::wgmma128;
@@ -60,29 +64,34 @@ template <int N> __device__ __forceinline__ void keepInRegisters(Fragment<N> &d)
 /// Bytes between groups of eight rows of a panel.
 constexpr int kRowGroupBytes = 8 * 128;
 
-/// Describes a matrix in shared memory (PTX ISA, "Matrix Descriptor"): 128-byte
-/// swizzle, `panelBytes` between panels of 64 columns where it is read across rows.
-__device__ __forceinline__ uint64_t describeMatrix(uint32_t address, int panelBytes) {
-  constexpr uint64_t kSwizzle128 = uint64_t(1) << 62;
-  return kSwizzle128 | static_cast<uint64_t>((address & 0x3FFFF) >> 4) |
-         static_cast<uint64_t>(panelBytes >> 4) << 16 |
-         static_cast<uint64_t>(kRowGroupBytes >> 4) << 32;
-}
+/// Descriptions of matrices in shared memory (PTX ISA, "Matrix Descriptor"): 128-byte swizzle,
+/// `panelBytes` between panels of 64 columns where they are read across rows. Those of the parts of
+/// a matrix differ by their begins only, which count 16 bytes: an addition each.
+struct MatrixParts {
+  uint32_t low;
+
+  __device__ __forceinline__ MatrixParts(uint32_t address, int panelBytes)
+      : low((address & 0x3FFFF) >> 4 | static_cast<uint32_t>(panelBytes >> 4) << 16) {}
+  /// The part that begins `bytes` behind the matrix' begin.
+  __device__ __forceinline__ uint64_t at(int bytes) const {
+    constexpr uint64_t kSwizzle128 = uint64_t(1) << 62;
+    return kSwizzle128 | static_cast<uint64_t>(kRowGroupBytes >> 4) << 32 |
+           static_cast<uint64_t>(low + static_cast<uint32_t>(bytes >> 4));
+  }
+};
 
 /// d (+)= left[row .. row + 64) * right[0 .. N)^T: both read along rows.
 template <int N, int Size, int LeftRows, int RightRows>
 __device__ __forceinline__ void startRows(Fragment<N> &d, const BulkTile<LeftRows, Size> &left,
                                           int row, const BulkTile<RightRows, Size> &right) {
   static_assert((N == 64 || N == 128) && N <= RightRows);
-  const uint32_t leftAt = sharedAddress(left.values) + static_cast<uint32_t>(row * 128);
-  const uint32_t rightAt = sharedAddress(right.values);
+  const MatrixParts lefts(sharedAddress(left.values) + static_cast<uint32_t>(row * 128), 16);
+  const MatrixParts rights(sharedAddress(right.values), 16);
 #pragma unroll
   for (int step = 0; step < BulkTile<LeftRows, Size>::kSteps; ++step) {
-    const uint32_t along = static_cast<uint32_t>(step % 4 * 32);
-    const uint64_t a =
-        describeMatrix(leftAt + static_cast<uint32_t>(step / 4 * LeftRows * 128) + along, 16);
-    const uint64_t b =
-        describeMatrix(rightAt + static_cast<uint32_t>(step / 4 * RightRows * 128) + along, 16);
+    const int along = step % 4 * 32;
+    const uint64_t a = lefts.at(step / 4 * LeftRows * 128 + along);
+    const uint64_t b = rights.at(step / 4 * RightRows * 128 + along);
     if constexpr (N == 64)
       detail::wgmma64<false, false>(d.d, a, b, step > 0);
     else
@@ -124,13 +133,12 @@ template <int N, int K, int Rows, int Size>
 __device__ __forceinline__ void startWeights(Fragment<N> &d, const LeftOperand<K> &weights,
                                              const BulkTile<Rows, Size> &right) {
   static_assert(N == BulkTile<Rows, Size>::kPanels * 64 && K <= Rows);
-  const uint32_t at = sharedAddress(right.values);
+  const MatrixParts rights(sharedAddress(right.values), Rows * 128);
 #pragma unroll
   for (int step = 0; step < K / 16; ++step)
 #pragma unroll
     for (int panel = 0; panel < N / 64; panel += 2) {
-      const uint64_t b = describeMatrix(
-          at + static_cast<uint32_t>(panel * Rows * 128 + step * 2 * kRowGroupBytes), Rows * 128);
+      const uint64_t b = rights.at(panel * Rows * 128 + step * 2 * kRowGroupBytes);
       if (panel + 1 < N / 64)
         detail::wgmma128<true>(d.d + panel * 8, weights.a[step], b, 1);
       else
@@ -145,15 +153,16 @@ __device__ __forceinline__ void
 startColumns(Fragment<64> &d, const BulkTile<LeftRows, LeftSize> &left, int leftPanel,
              const BulkTile<RightRows, RightSize> &right, int rightPanel) {
   static_assert(K <= LeftRows && K <= RightRows);
-  const uint32_t leftAt =
-      sharedAddress(left.values) + static_cast<uint32_t>(leftPanel * LeftRows * 128);
-  const uint32_t rightAt =
-      sharedAddress(right.values) + static_cast<uint32_t>(rightPanel * RightRows * 128);
+  const MatrixParts lefts(sharedAddress(left.values) +
+                              static_cast<uint32_t>(leftPanel * LeftRows * 128),
+                          LeftRows * 128);
+  const MatrixParts rights(sharedAddress(right.values) +
+                               static_cast<uint32_t>(rightPanel * RightRows * 128),
+                           RightRows * 128);
 #pragma unroll
   for (int step = 0; step < K / 16; ++step) {
-    const uint32_t down = static_cast<uint32_t>(step * 2 * kRowGroupBytes);
-    detail::wgmma64<true, true>(d.d, describeMatrix(leftAt + down, LeftRows * 128),
-                                describeMatrix(rightAt + down, RightRows * 128), step > 0);
+    const int down = step * 2 * kRowGroupBytes;
+    detail::wgmma64<true, true>(d.d, lefts.at(down), rights.at(down), step > 0);
   }
 }
 
