@@ -8,6 +8,7 @@
 
 #include "rank_model.h"
 
+#include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/placement.h"
 #include "simt.h"
 
@@ -32,6 +33,7 @@ struct Result {
   int64_t launches = 0; ///< of captured compute stages, on the last rank to end
   int64_t updateCaptures = 0, updateLaunches = 0; ///< of update stages, likewise
   std::vector<std::string> refusals;
+  std::vector<int64_t> exchangeAllocations; ///< what exchanges had taken memory after each step
   PlacementReport placement;
   bool operator==(const Result &other) const {
     return losses == other.losses && weight == other.weight && rows == other.rows;
@@ -109,12 +111,14 @@ protected:
                       options);
       std::copy(start.begin(), start.end(), session.parameter(0).value.begin());
       std::vector<double> losses;
+      std::vector<int64_t> allocations;
       auto run = [&](const std::vector<Samples> &of, uint64_t last) {
         PortionSource source(of, getPortions(kPortions, comm.getRank(), ranks));
         session.run(
             Mode::train, source,
             [&](const StepReport &report) {
               losses.push_back(*report.loss);
+              allocations.push_back(namedAllocations("exchange"));
               return report.step < last;
             },
             [](uint64_t) { return false; });
@@ -126,6 +130,7 @@ protected:
       if (comm.getRank() > 0)
         EXPECT_EQ(losses, result.losses.empty() ? losses : result.losses);
       result.losses = losses;
+      result.exchangeAllocations = allocations;
       const DeviceUse use = *session.deviceUse();
       result.ahead = use.dispatchedAhead;
       result.launches = use.launches;
@@ -235,6 +240,15 @@ TEST_P(DeviceRanks, LaunchUpdateStagesAsGraphs) {
     EXPECT_LT(several.updateLaunches, kSteps);
     EXPECT_THAT(several.refusals, testing::IsEmpty());
   }
+}
+
+/// Where a step has a few more keys than all before it: memory that moves would drop all graphs.
+TEST_P(DeviceRanksThatChoose, ExchangeMoreKeysInTheSameMemory) {
+  std::vector<Samples> batches;
+  for (uint64_t step = 1; step <= 8; ++step)
+    batches.push_back(drawSamples(step, 24, static_cast<int64_t>(5 * step)));
+  const Result several = train(2, {Overlap::none}, batches);
+  EXPECT_EQ(several.exchangeAllocations.back(), several.exchangeAllocations[2]);
 }
 
 /// Sums of the weight's gradients travel while those of rows are computed, and the next step's keys

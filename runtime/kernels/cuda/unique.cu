@@ -270,6 +270,15 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 
 } // namespace
 
+void Unique::reserve(int64_t count, cudaStream_t stream) {
+  const int64_t words = wordsOf(count);
+  slots.ensure(2 * count, stream);
+  slotOf.ensure(count, stream);
+  firsts.ensure(words, stream);
+  repeats.ensure(words, stream);
+  ranks.ensure(words, stream);
+}
+
 Batch Unique::place(const int64_t *ids, int64_t count, const int64_t *segmentOffsets,
                     int64_t segments, bool skipsZero, const Owners &owners,
                     const LookBackTiles &ofOwners, cudaStream_t stream) {

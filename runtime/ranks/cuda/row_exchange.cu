@@ -143,6 +143,7 @@ DistinctKeys RowExchange::numberKeys() {
   result.inverse = numbers.data();
   result.offsets = distinctFirsts.ensure(storeCount() + 1, queue);
   result.total = total.ensure(1, queue);
+  unique.reserve(roomFor(entries), queue);
   unique.run(keys.data(), entries, entriesOf, storeCount(), result, queue);
   return {result.ids, result.offsets, result.total, storeCount()};
 }
@@ -175,6 +176,7 @@ void RowExchange::sortKeys() {
   const DistinctKeys distinct = numberKeys();
   owners = describeOwners();
   findCells(distinct, entries, owners, cellOf.data(), queue);
+  stableOrder.reserve(room, cellCount() + 1, queue);
   stableOrder.run(cellOf.data(), entries, cellCount() + 1, order.data(), queue);
   groupKeys(distinct, entries, cellOf.data(), order.data(), cellCount(), positionOf.data(),
             groupedKeys.data(), cellFirsts.data(), queue);
@@ -324,6 +326,7 @@ void RowExchange::numberWanted() {
   result.inverse = ownedNumbers.ensure(roomFor(asked), queue);
   result.offsets = ownedFirsts.ensure(storeCount() + 1, queue);
   result.total = ownedTotal.ensure(1, queue);
+  unique.reserve(roomFor(asked), queue);
   unique.run(wantedInOrder, asked, tables.add(storeFirsts, queue), storeCount(), result, queue);
   if (travel.ownersDeduplicate) {
     countFound(askedCells, ownedNumbers.data(), rank, seen.ensure(roomFor(asked), queue),
@@ -334,6 +337,7 @@ void RowExchange::numberWanted() {
   }
   if (!collects || asked == 0)
     return;
+  stableOrder.reserve(roomFor(asked), roomFor(asked), queue);
   stableOrder.run(ownedNumbers.data(), asked, asked, ownedOrder.ensure(roomFor(asked), queue),
                   queue);
   findSegments(ownedNumbers.data(), ownedOrder.data(), asked, ownedTotal.data(),

@@ -32,6 +32,11 @@ class StableOrder {
 public:
   explicit StableOrder(const std::string &name) : scratch(name + ".order") {}
 
+  /// Takes the scratch of `count` keys: no run of fewer below the same limit takes any then.
+  void reserve(int64_t count, int64_t keyLimit, cudaStream_t stream) {
+    scratch.ensure(orderScratchBytes(count, keyLimit), stream);
+  }
+
   void run(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
            cudaStream_t stream, const uint32_t *used = nullptr) {
     orderStably(keys, count, keyLimit, order,

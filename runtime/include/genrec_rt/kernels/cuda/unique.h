@@ -55,6 +55,9 @@ public:
         ranks(name + ".unique_ranks"), states(name + ".unique_states"),
         ofOwners(name + ".unique_owners") {}
 
+  /// Takes the scratch of `count` ids: no run of fewer takes any then.
+  void reserve(int64_t count, cudaStream_t stream);
+
   /// `segmentOffsets` has segments + 1 entries from 0 to count, ascending; count is below 2^31.
   void run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
            const UniqueResult &result, cudaStream_t stream);
