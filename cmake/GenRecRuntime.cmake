@@ -17,6 +17,16 @@ set(GENREC_RUNTIME_AVX512 -march=x86-64-v4 -mprefer-vector-width=512)
 # oneDNN brings the matrix products. Debian's build threads with libgomp; the runtime calls it with one thread.
 find_library(GENREC_DNNL_LIBRARY dnnl REQUIRED)
 
+# genrec_precompile_standard(<target>): the standard library is parsed once for all sources of it, where it has several.
+function(genrec_precompile_standard name)
+  get_target_property(sources ${name} SOURCES)
+  list(LENGTH sources count)
+  if(count GREATER 3)
+    target_compile_options(${name} PRIVATE ${GENREC_PCH_OPTIONS})
+    target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/PrecompiledStandard.h)
+  endif()
+endfunction()
+
 # add_genrec_runtime(<name> <folders>): every .cpp below the folders becomes static library <name>.
 function(add_genrec_runtime name)
   set(sources)
@@ -28,9 +38,10 @@ function(add_genrec_runtime name)
   if(sources)
     add_library(${name} STATIC ${sources})
     target_compile_options(${name} PRIVATE ${GENREC_RUNTIME_BASELINE})
+    genrec_precompile_standard(${name})
     set(avx512 ${sources})
     list(FILTER avx512 INCLUDE REGEX "\\.avx512\\.cpp$")
-    set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS "${GENREC_RUNTIME_AVX512}")
+    set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS "${GENREC_RUNTIME_AVX512}" SKIP_PRECOMPILE_HEADERS ON)
   else()
     add_library(${name} INTERFACE)
     set(scope INTERFACE)
