@@ -21,7 +21,7 @@ add_genrec_simt_tests(genrec-simt-defects RUNTIME ${planted}
   attention_hopper_test.cpp attention_list_test.cpp attention_mma_test.cpp attention_plain_test.cpp attention_times_test.cpp cache_test.cpp store_test.cpp
   row_rules_test.cpp hot_rows_test.cpp unique_test.cpp prefix_sums_test.cpp scattered_sums_test.cpp segments_test.cpp pools_test.cpp list_domains_test.cpp row_picks_test.cpp rank_test.cpp
   sized_products_test.cpp cross_attention_test.cpp distinct_test.cpp cached_store_test.cpp row_exchange_test.cpp library_products_test.cpp
-  columns_test.cpp concat_test.cpp linear_products_test.cpp part_copies_test.cpp row_checks_test.cpp large_sizes_test.cpp device_model.cpp device_steps_test.cpp rank_model.cpp device_ranks_test.cpp ${planted_sources})
+  columns_test.cpp concat_test.cpp linear_products_test.cpp part_copies_test.cpp row_checks_test.cpp large_sizes_test.cpp gathered_rows_test.cpp row_bodies_test.cpp device_model.cpp device_steps_test.cpp rank_model.cpp device_ranks_test.cpp ${planted_sources})
 if(TARGET genrec-simt-defects)
   target_link_libraries(genrec-simt-defects PRIVATE genrec_cpu_reference)
   target_include_directories(genrec-simt-defects PRIVATE .)
