@@ -3,6 +3,24 @@
 // RUN: sed -e s/EXCLUDED/%%hit/ -e s/1024/256/g %s | genrec-opt --genrec-attach-target=target=cuda --genrec-outline-kernels | FileCheck %s --check-prefix=TWICE
 // RUN: sed s/EXCLUDED/%%late/ %s | genrec-opt --genrec-attach-target=target=cuda --genrec-outline-kernels | FileCheck %s --check-prefix=TWICE
 
+// Nor where what is added up are not the weights, by these logits, of the rows that the dot products are of.
+// DEFINE: %{change} =
+// DEFINE: %{twice} = sed -e s/EXCLUDED/%%hit/ -e '%{change}' %s | genrec-opt --genrec-attach-target=target=cuda --genrec-outline-kernels | FileCheck %s --check-prefix=TWICE
+// REDEFINE: %{change} = s/gather_sum %%source.%%index/gather_sum %%source[%%again/
+// RUN: %{twice}
+// REDEFINE: %{change} = s/gather_sum %%source/gather_sum %%other/
+// RUN: %{twice}
+// REDEFINE: %{change} = s/cmpi eq, %%index/cmpi eq, %%again/
+// RUN: %{twice}
+// REDEFINE: %{change} = s/cmpi eq/cmpi ne/
+// RUN: %{twice}
+// REDEFINE: %{change} = /all_valid/s/%%zeros/%%masked/
+// RUN: %{twice}
+// REDEFINE: %{change} = s/maximumf %%most/maximumf %%half/
+// RUN: %{twice}
+// REDEFINE: %{change} = s/<maximumf>/<minimumf>/
+// RUN: %{twice}
+
 // The rows that a sampled softmax draws are read once on a device: the sum by coefficients is made of that by weights,
 // which are relative to the largest logit. Only where a row has a
 // warp, and what is excluded is known before the first gather.
@@ -30,8 +48,9 @@ genrec.model @softmax {
     %n = genrec.constant dense<1> : tensor<i64>
     %i = genrec.broadcast_rows %n to %user : (tensor<i64>, !genrec.domain<@user>) -> !ei
     %rows = genrec.broadcast_rows %c to %items : (tensor<1024xf32>, !genrec.domain<@items>) -> !i8
-    %s = genrec.row_kernel %user(%x, %i, %rows) attributes {name = "softmax", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>, #genrec<operand_role source>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, !e8, !ei, !i8) -> !e8 {
-    ^bb0(%query: vector<1024xf32>, %hit: i64, %source: !i8):
+    %others = genrec.broadcast_rows %c to %items : (tensor<1024xf32>, !genrec.domain<@items>) -> !i8
+    %s = genrec.row_kernel %user(%x, %i, %rows, %others) attributes {name = "softmax", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>, #genrec<operand_role source>, #genrec<operand_role source>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, !e8, !ei, !i8, !i8) -> !e8 {
+    ^bb0(%query: vector<1024xf32>, %hit: i64, %source: !i8, %other: !i8):
       %one = arith.constant 1 : i64
       %late = arith.addi %hit, %one : i64
       %masked = arith.constant dense<-1.0e30> : vector<4xf32>
@@ -40,6 +59,7 @@ genrec.model @softmax {
       %half = arith.constant 0.5 : f32
       %zero = arith.constant 0 : i64
       %index = genrec.random_index %source {stream = 512 : i64} : (!i8) -> vector<4xi64>
+      %again = genrec.random_index %source {stream = 768 : i64} : (!i8) -> vector<4xi64>
       %dots = genrec.gather_dot %source[%index], %query : (!i8, vector<4xi64>, vector<1024xf32>) -> vector<4xf32>
       %scaled = arith.mulf %dots, %scale : vector<4xf32>
       %hits = vector.broadcast EXCLUDED : i64 to vector<4xi64>

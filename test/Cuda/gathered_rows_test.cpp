@@ -1,6 +1,6 @@
-//===- gathered_rows_test.cpp - Softmax over gathered rows ----------------===//
+//===- gathered_rows_test.cpp - Products with gathered rows ---------------===//
 //
-// gatherSoftmax beside double precision, whatever number of lanes a row has.
+// Functions of gathered_rows.h beside double precision, whatever number of lanes a row has.
 //
 //===----------------------------------------------------------------------===//
 
@@ -156,6 +156,79 @@ TEST(GatheredRows, SoftmaxOfExtremeLogits) {
   expectExtremes<8, 1, 8>();
   expectExtremes<64, 4, 4>();
   expectExtremes<1024, 32, 4>();
+}
+
+//===----------------------------------------------------------------------===//
+// Dot products, sums and scattered rows
+//===----------------------------------------------------------------------===//
+
+constexpr int kThreads = 64;
+constexpr int64_t kMostPicked = 40;
+
+/// A row has the dot products of q with the rows that it picks, their sum by these, and half of
+/// what softmaxSum makes of that sum. Those it picks then get q by its dot products.
+template <int64_t D, int64_t L, int64_t V>
+__global__ void gatherAndScatter(const float *items, const int64_t *index, int64_t n,
+                                 const float *q, float *dots, float *sum, float *weighted,
+                                 float *items2) {
+  constexpr int64_t kPack = L == 1 ? D : V;
+  __shared__ float ofRow[kThreads / L][kMostPicked];
+  float *own = ofRow[threadIdx.x / L], mix[kSlots<D, L, kPack>], half[kSlots<D, L, kPack>];
+  if (threadIdx.x >= L) // one row
+    return;
+  gatherDot<D, L, V>(items, D, index, n, q, own);
+  for (int64_t j = lane<L>(); j < n; j += L)
+    dots[n - 1 - j] = own[n - 1 - j]; // what another lane has written
+  gatherSum<D, L, V>(items, D, index, own, n, mix);
+  softmaxSum<D, L, V>(mix, 0.5f, n > 0 ? 3.0f : -kInfinity, 3.0f, n != 3, half);
+  forElements<D, L, kPack>([&](int64_t slot, int64_t element) {
+    sum[element] = mix[slot];
+    weighted[element] = half[slot];
+  });
+  scatterAddOuter<D, L, kPack>(items2, D, index, own, n, q);
+}
+
+template <int64_t D, int64_t L, int64_t V> void expectProducts() {
+  for (int64_t n : {0, 1, 2, 3, 5, 39}) {
+    const std::string what = std::to_string(D) + " columns, " + std::to_string(n);
+    const Case from = makeCase(D, n, -1);
+    using cuda::test::Copy;
+    Copy<float> items(from.items), q(from.q), dots{std::vector<float>(from.index.size(), -7)};
+    Copy<float> sum{std::vector<float>(from.q.size(), -7)}, half{std::vector<float>(from.q.size())},
+        scattered(from.items);
+    Copy<int64_t> index(from.index);
+    GENREC_CUDA_LAUNCH(cuda::test::testStream(), (cuda::LaunchShape{1, kThreads, 0}),
+                       (gatherAndScatter<D, L, V>), items.data(), index.data(), n, q.data(),
+                       dots.data(), sum.data(), half.data(), scattered.data());
+    const std::vector<float> found = dots.fetch(), sums = sum.fetch(), halves = half.fetch();
+    std::vector<double> exact(from.q.size(), 0), after(from.items.begin(), from.items.end());
+    for (size_t j = 0; j < from.index.size(); ++j) {
+      const size_t row = static_cast<size_t>(from.index[j] * D);
+      double dot = 0;
+      for (size_t i = 0; i < from.q.size(); ++i)
+        dot += double(from.items[row + i]) * from.q[i];
+      EXPECT_NEAR(found[j], dot, 1e-5 * (1 + std::fabs(dot))) << what << ", row " << j;
+      for (size_t i = 0; i < from.q.size(); ++i) {
+        exact[i] += dot * from.items[row + i];
+        after[row + i] += dot * from.q[i];
+      }
+    }
+    for (size_t i = 0; i < exact.size(); ++i) {
+      EXPECT_NEAR(sums[i], exact[i], 1e-4) << what << ", element " << i;
+      EXPECT_EQ(halves[i], n == 3 ? 0 : sums[i] / 2) << what << ", element " << i;
+    }
+    const std::vector<float> more = scattered.fetch();
+    for (size_t i = 0; i < after.size(); ++i)
+      ASSERT_NEAR(more[i], after[i], 1e-4) << what << ", place " << i;
+  }
+}
+
+TEST(GatheredRows, ProductsOfEveryNumberOfLanes) {
+  expectProducts<7, 1, 7>();
+  expectProducts<50, 16, 1>();
+  expectProducts<64, 4, 4>();
+  expectProducts<100, 32, 1>();
+  expectProducts<260, 64, 4>(); // two warps
 }
 
 } // namespace

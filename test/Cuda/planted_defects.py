@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from planted_defects_attention import ATTENTION
+from planted_defects_bodies import BODY_DEFECTS
 from planted_defects_calls import CALLS
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_models import MODELS
@@ -451,6 +452,7 @@ DEFECTS = [
     *CALLS,
     *STEPS_AND_EXCHANGES,
     *MODELS,
+    *BODY_DEFECTS,
 ]  # fmt: skip
 
 

@@ -53,6 +53,8 @@ ATTENTION = [
     Defect("a row's last bucket loses its gradients", BIAS, TIME_TESTS, "atomicAdd(&histogram.ofTile[bucket], sum);", ";", nth=2),
     Defect("gradients are added without an atomic", BIAS, TIME_TESTS, "atomicAdd(&histogram.ofTile[bucket], sum);",
            "histogram.ofTile[bucket] += sum;", nth=2),
+    Defect("a pair whose gradient is NaN has an integer", BIAS, "AttentionTimes.NaN*",
+           "!__all_sync(kAllLanes, fabsf(totals.sum[0]) + fabsf(totals.sum[1]) < INFINITY)", "false"),
     Defect("the tile's gradients are read before all have added", BIAS, TIME_TESTS, "__syncwarp(); // all have"),
     Defect("the tile's gradients stay for the next tile", BIAS, TIME_TESTS, "histogram.ofTile[b] = 0;", ";"),
     # Rings of tiles, forward.
@@ -161,6 +163,7 @@ ATTENTION = [
     Defect("gradients are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=4),
     Defect("gradients of keys are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=7),
     Defect("the last four of a row has the next head's columns", PLAIN_TILES, PLAIN_TESTS, "inside && column + i < Size", "inside"),
+    Defect("the row behind the last list is read", PLAIN_TILES, "AttentionPlain.ManyLists", "rows.begin + row < rows.end", "rows.begin + row <= rows.end"),
     Defect("a part of a diagonal is added twice", PLAIN, PLAIN_TESTS, "part * kRowsOfPart", "0"),
     Defect("sums are not scaled where a row has a new maximum", PLAIN, PLAIN_TESTS, "out.multiply(factors);", ";"),
 ]  # fmt: skip
