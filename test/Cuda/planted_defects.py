@@ -282,6 +282,7 @@ DEFECTS = [
     Defect("a cell begins where the last one does", EXCHANGED, EXCHANGE_TESTS, "cell <= here", "cell < here"),
     Defect("one key too many has an owner", EXCHANGED, EXCHANGE_TESTS, "u < *distinct.total", "u <= *distinct.total"),
     Defect("rows that nobody touched are updated", EXCHANGED, EXCHANGE_TESTS, "if (!touched[u])\n      continue;"),
+    Defect("exact sums of all values are that of the first", PORTIONS, EXACT_TESTS, "other * count + i", "other * count"),
     Defect("a rank leaves out its own slice", PORTIONS, SUM_TESTS, "copyFloats(sum.total + slice.begin, mine, slice.count, queue);"),
     Defect("all nodes of a rank are taken for its first", PORTIONS, SUM_TESTS, "static_cast<int64_t>(i) * slice.count", "0"),
     # Tables in host memory behind a cache.
@@ -324,6 +325,7 @@ DEFECTS = [
            "static_cast<const void *>(nullptr)"),
     Defect("the longest list has no capacity", SLOT, "Seeds/DeviceSteps.MoreItemsAndLongerLists*/0",
            "raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));", ";"),
+    session("the graph that was used last makes room", "graphs.cpp", "kept.pop_back();", "kept.erase(kept.begin());", tests="MoreSteps*"),
     session("notes are not cleared", "notes.cpp", "device.fill(memory.data(), GENREC_NO_PLACE & 0xFF, kBytes);"),
     # Products through cuBLASLt.
     Defect("a product does not wait for its factors", LIBRARY, LIBRARY_TESTS,
@@ -431,6 +433,8 @@ DEFECTS = [
            "touched->capacity * dim * static_cast<int64_t>(sizeof(float))", "touched->capacity * static_cast<int64_t>(sizeof(float))"),
     Defect("rows of all fetches have the room of the last one's", SESSION + "updates.cpp",
            "Seeds/DeviceRanks.LookUpLaterInHostMemory/0", "store.capacity += update.capacity;", "store.capacity = update.capacity;"),
+    Defect("capacities of joined fetches add up from step to step", SESSION + "updates.cpp",
+           "Seeds/DeviceRanks.LaunchStagesThatLookUpAsGraphs/0", "store.capacity = 0;", ";"),
     updated("an update stage waits for sums that travel early", SESSION + "ranks.cpp", "joinAhead();", nth=3),
     Defect("a later lookup is made while it is captured", SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchStagesThatLookUpAsGraphs/0",
            "callBetween(request);", "request();"),

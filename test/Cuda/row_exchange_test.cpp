@@ -439,7 +439,7 @@ TEST_P(DeviceRowExchanges, ExactSumsAreOfRowsThatCount) {
     TestStream made;
     const cudaStream_t stream = made;
     PortionSums sums(comm, 2, stream);
-    Copy<float> values({100, 3, 5, 7}), sum({0, 0});
+    Copy<float> values({100, 3, 5, 7}), others({1, 20, 300, 7}), sum({0, 0, 0});
     const bool isFirst = host.getRank() == 0;
     Copy<float> counts(isFirst ? std::vector<float>{1, 0, 1, 1} : std::vector<float>{0, 1, 0, 0});
     genrec_domain domain{};
@@ -449,9 +449,10 @@ TEST_P(DeviceRowExchanges, ExactSumsAreOfRowsThatCount) {
     domain.capacity = 4;
     const DevicePortionSums::ExactValues of[] = {
         {&domain, values.data(), counts.data(), true, sum.data()},
-        {&domain, values.data(), nullptr, false, sum.data() + 1}};
+        {&domain, values.data(), nullptr, false, sum.data() + 1},
+        {&domain, others.data(), counts.data(), true, sum.data() + 2}};
     sums.sumExactly(of);
-    EXPECT_EQ(sum.fetch(), (std::vector<float>{108, 108}));
+    EXPECT_EQ(sum.fetch(), (std::vector<float>{108, 108, 321}));
   });
 }
 
