@@ -35,8 +35,8 @@ static bool roundsToBf16(ModelOp model) {
       .walk([](Operation *op) {
         auto product = dyn_cast<ProductOpInterface>(op);
         auto table = dyn_cast<TableOp>(op);
-        bool rounds =
-            (product && product.getBf16()) || (table && table.getElement() == RowElement::bf16);
+        bool rounds = isa<RoundFactorOp>(op) || (product && product.getBf16()) ||
+                      (table && table.getElement() == RowElement::bf16);
         return rounds ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();

@@ -71,7 +71,8 @@ static Error checkPositive(Operation *op, int64_t positive, const Tensor &items)
 }
 
 static Error evaluateSampledSoftmax(Evaluator &e, SampledSoftmaxOp op) {
-  const Tensor &query = e.get(op.getQuery()), &items = e.get(op.getItems());
+  const Factor queries(e, op, e.get(op.getQuery())), vectors(e, op, e.get(op.getItems()));
+  const Tensor &query = queries, &items = vectors;
   Tensor result = makeTensor(op.getType(), query.rows);
   for (int64_t row = 0; row < query.rows; ++row) {
     int64_t positive = e.get(op.getPositive()).integers()[row];

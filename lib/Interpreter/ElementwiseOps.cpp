@@ -225,6 +225,12 @@ static int64_t saturate(double x, unsigned width) {
   return x < -limit ? llvm::minIntN(width) : static_cast<int64_t>(x);
 }
 
+static Error evaluateRoundFactor(Evaluator &e, RoundFactorOp op) {
+  e.set(op.getResult(), mapElements<double, double>(e.get(op.getX()),
+                                                    [&](double value) { return e.toBf16(value); }));
+  return Error::success();
+}
+
 static Error evaluateCast(Evaluator &e, CastOp op) {
   const Tensor &x = e.get(op.getX());
   Type to = getElementTypeOrSelf(op.getType());
@@ -321,6 +327,7 @@ void interpreter::addElementwiseOps(HandlerMap &map) {
   map.add<ModOp, evaluateMod>();
   map.add<BucketizeOp, evaluateBucketize<BucketizeOp>>();
   map.add<RowBucketizeOp, evaluateBucketize<RowBucketizeOp>>();
+  map.add<RoundFactorOp, evaluateRoundFactor>();
   map.add<CastOp, evaluateCast>();
   map.add<DropoutOp, evaluateDropout>();
   map.add<RandomUniformOp, evaluateRandomUniform>();

@@ -20,6 +20,7 @@ from genrec.nn.functional import rows_of_floats
 from genrec.nn.ranking import weigh_by_variance
 from genrec.operands import as_value
 from genrec.ops import as_ids, cast, detach, squeeze, where
+from genrec.precision import product_attributes
 from genrec.ranking import NO_SCORE, items_scored, scores
 from genrec.rules import common_domain, counted
 from genrec.source import Place, find_place
@@ -354,7 +355,7 @@ def sampled_softmax(
         )  # fmt: skip
     x = emit(
         "sampled_softmax", [rows, target, vectors], rows.domain, (), float32, place,
-        negatives=negatives, shared=shared, temperature=float(temperature), stream=0,
+        negatives=negatives, shared=shared, temperature=float(temperature), stream=0, **product_attributes(float32),
     )  # fmt: skip
     return _declare(x, target.valid, weight, name, scale, place)
 

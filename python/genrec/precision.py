@@ -12,8 +12,9 @@ _rounds: ContextVar[bool] = ContextVar("genrec_autocast", default=False)
 @contextmanager
 def autocast(enabled: bool = True) -> Iterator[None]:
     """Rounds the factors of matrix products and attention recorded inside to bfloat16: of linear layers, attention,
-    interactions, cross layers, and of blocks made of them. Weights, sums, results, norms and losses stay float32, and
-    so do scores of a catalogue and what the optimizer does. Gradients of such products round their own factors.
+    interactions, cross layers, sampled softmax, and of blocks made of them. Weights, sums, results, norms and losses
+    stay float32, and so do scores of a catalogue and what the optimizer does. Gradients of such products round their
+    own factors.
     `gr.compile(…, mixed_precision=True)` does it to a whole model; docs/mixed-precision.md says what is rounded where.
 
     Args:

@@ -1,6 +1,7 @@
 //===- gathered_rows_test.cpp - Products with gathered rows ---------------===//
 //
-// Functions of gathered_rows.h beside double precision, whatever number of lanes a row has.
+// Functions of gathered_rows.h beside double precision, whatever number of lanes a row has, of rows
+// of floats and of bfloat16.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +27,8 @@ constexpr float kScale = 4, kMasked = -1e30f, kInfinity = std::numeric_limits<fl
 constexpr int64_t kItems = 40;
 
 /// A warp has one row; of fewer lanes the first ones work.
-template <int64_t D, int64_t L, int64_t V>
-__global__ void gatherOnce(const float *items, const int64_t *index, int64_t n, const float *q,
+template <int64_t D, int64_t L, int64_t V, class Element>
+__global__ void gatherOnce(const Element *items, const int64_t *index, int64_t n, const float *q,
                            int64_t hit, float *dots, float *mix) {
   if (threadIdx.x >= L)
     return;
@@ -63,15 +64,37 @@ struct Result {
   std::vector<float> dots, mix;
 };
 
-template <int64_t D, int64_t L, int64_t V> Result run(const Case &from) {
+/// Calls `launch(items)` with the items of a case on the device, of `Element`.
+template <class Element, class Launch> void withItems(const Case &from, const Launch &launch) {
+  std::vector<Element> items;
+  for (float value : from.items)
+    if constexpr (sizeof(Element) == 2)
+      items.push_back(narrowed(value)); // which is a bfloat16
+    else
+      items.push_back(value);
+  cuda::test::Copy<Element> copy(items);
+  launch(copy.data());
+}
+
+/// The items are numbers that bfloat16 has.
+Case rounded(Case from) {
+  for (float &value : from.items)
+    value = widened(nearestBf16(value));
+  return from;
+}
+
+template <int64_t D, int64_t L, int64_t V, class Element = float> Result run(const Case &from) {
   using cuda::test::Copy;
-  Copy<float> items(from.items), q(from.q);
+  Copy<float> q(from.q);
   Copy<int64_t> index(from.index);
   Copy<float> dots{std::vector<float>(from.index.size(), -7)};
   Copy<float> mix{std::vector<float>(static_cast<size_t>(D), -7)};
-  GENREC_CUDA_LAUNCH(cuda::test::testStream(), (cuda::LaunchShape{1, 32, 0}), (gatherOnce<D, L, V>),
-                     items.data(), index.data(), static_cast<int64_t>(from.index.size()), q.data(),
-                     from.hit, dots.data(), mix.data());
+  withItems<Element>(from, [&](const Element *items) {
+    GENREC_CUDA_LAUNCH(cuda::test::testStream(), (cuda::LaunchShape{1, 32, 0}),
+                       (gatherOnce<D, L, V, Element>), items, index.data(),
+                       static_cast<int64_t>(from.index.size()), q.data(), from.hit, dots.data(),
+                       mix.data());
+  });
   return {dots.fetch(), mix.fetch()};
 }
 
@@ -120,6 +143,72 @@ TEST(GatheredRows, SoftmaxOfEveryNumberOfLanes) {
   expectSums<256, 16, 4>();
   expectSums<1000, 32, 4>();
   expectSums<1024, 32, 4>();
+}
+
+template <int64_t D, int64_t L, int64_t V> void expectRounded() {
+  for (int64_t n : {0, 1, 3, 4, 7, 128}) {
+    const Case made = rounded(makeCase(D, n, n > 3 ? 2 : -1));
+    expectExact(made, run<D, L, V, Bf16>(made),
+                std::to_string(D) + " columns of bfloat16, " + std::to_string(n));
+  }
+}
+
+TEST(GatheredRows, SoftmaxOfRoundedRows) {
+  expectRounded<8, 1, 8>();
+  expectRounded<24, 4, 4>();
+  expectRounded<56, 16, 1>();
+  expectRounded<200, 8, 4>();
+  expectRounded<1024, 32, 4>();
+}
+
+/// dots = the products of rows with q; sums = their sum by the dots. `dots` are shared by all
+/// lanes.
+template <int64_t D, int64_t L, int64_t V>
+__global__ void gatherTwice(const Bf16 *items, const int64_t *index, int64_t n, const float *q,
+                            float *dots, float *sums) {
+  constexpr int64_t kPack = L == 1 ? D : V;
+  if (threadIdx.x >= L)
+    return;
+  gatherDot<D, L, V>(items, D, index, n, q, dots);
+  float own[kSlots<D, L, kPack>];
+  gatherSum<D, L, V>(items, D, index, dots, n, own);
+  forElements<D, L, kPack>([&](int64_t slot, int64_t element) { sums[element] = own[slot]; });
+}
+
+template <int64_t D, int64_t L, int64_t V> void expectSumsOfRounded(int64_t n) {
+  using cuda::test::Copy;
+  const Case from = rounded(makeCase(D, n, -1));
+  Copy<float> q(from.q), dots{std::vector<float>(static_cast<size_t>(n), -7)};
+  Copy<float> sums{std::vector<float>(static_cast<size_t>(D), -7)};
+  Copy<int64_t> index(from.index);
+  withItems<Bf16>(from, [&](const Bf16 *items) {
+    GENREC_CUDA_LAUNCH(cuda::test::testStream(), (cuda::LaunchShape{1, 32, 0}),
+                       (gatherTwice<D, L, V>), items, index.data(), n, q.data(), dots.data(),
+                       sums.data());
+  });
+  const std::vector<float> foundDots = dots.fetch(), foundSums = sums.fetch();
+  std::vector<double> sum(static_cast<size_t>(D), 0), sizes(static_cast<size_t>(D), 0);
+  for (size_t j = 0; j < from.index.size(); ++j) {
+    const float *row = &from.items[static_cast<size_t>(from.index[j] * D)];
+    double dot = 0, size = 0;
+    for (size_t i = 0; i < sum.size(); ++i)
+      dot += double(row[i]) * from.q[i], size += std::fabs(double(row[i]) * from.q[i]);
+    EXPECT_NEAR(foundDots[j], dot, size * 1e-6) << D << " columns, row " << j;
+    for (size_t i = 0; i < sum.size(); ++i) {
+      sum[i] += double(foundDots[j]) * row[i];
+      sizes[i] += std::fabs(double(foundDots[j]) * row[i]);
+    }
+  }
+  for (size_t i = 0; i < sum.size(); ++i)
+    EXPECT_NEAR(foundSums[i], sum[i], sizes[i] * 1e-5) << D << " columns, element " << i;
+}
+
+TEST(GatheredRows, ProductsAndSumsOfRoundedRows) {
+  for (int64_t n : {1, 4, 9}) {
+    expectSumsOfRounded<8, 1, 8>(n);
+    expectSumsOfRounded<48, 4, 4>(n);
+    expectSumsOfRounded<512, 32, 4>(n);
+  }
 }
 
 /// Logits of `values` in turn, each of items of ones and q of one column.

@@ -39,5 +39,5 @@ BODY_DEFECTS = [
     Defect("terms of later vectors are those of the first", TERMS, TERM_TESTS, "row * Terms + First", "row * Terms"),
     Defect("vectors of a row lie in one place", TERMS, TERM_TESTS, "Vector * Width", "0"),
     Defect("the last term of a row has no key", TERMS, TERM_TESTS, "j < n", "j < n - 1"),
-    Defect("terms of a row lie where those of the row before do", TERMS, TERM_TESTS, "row * valueFloats(Terms, Vectors, Width, IsScaled)", "(row > 0 ? row - 1 : 0) * valueFloats(Terms, Vectors, Width, IsScaled)"),
+    Defect("terms of a row lie where those of the row before do", TERMS, TERM_TESTS, "row * valueFloats(Terms, Vectors, Width, IsScaled, IsRounded)", "(row > 0 ? row - 1 : 0) * valueFloats(Terms, Vectors, Width, IsScaled, IsRounded)"),
 ]  # fmt: skip

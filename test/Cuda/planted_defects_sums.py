@@ -7,6 +7,7 @@ KERNELS, HEADERS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/"
 SCATTERED, PIECES = KERNELS + "scattered_sums.cu", KERNELS + "segment_pieces.h"
 SEGMENTS, LANE_SEGMENTS = HEADERS + "segments_warp.h", HEADERS + "segments.h"
 POOLED, POOLS = KERNELS + "pools.cu", HEADERS + "pools.h"
+GATHERED = HEADERS + "gathered_rows.h"
 PIECES_TESTS, LENGTH_TESTS = "ScatteredSums.OfPiecesOfPieces", "ScatteredSums.OfRowsOfEveryLength"
 WARP_SUM_TESTS, LANE_SUM_TESTS = "SegmentSums.OfWarps*", "SegmentSums.OfLanes*"
 
@@ -50,6 +51,12 @@ SUMS = [
     Defect("a result is taken for aligned", SCATTERED, "ScatteredSums.AreThose*", "reinterpret_cast<uintptr_t>(sum.to) / sizeof(float)", "0"),
     Defect("pieces of the last call are counted", PIECES, LENGTH_TESTS,
            "GENREC_CUDA_CHECK(\n      cudaMemsetAsync(pieces.counts, 0, sizeof(uint32_t) * (Pieces::kMostLevels + 1), stream));", ";"),
+    Defect("vectors of bfloat16 lie as far apart as of floats", SCATTERED, "ScatteredSums.OfSeveralRounded*",
+           "shape.isRounded ? shape.width / 2 : shape.width", "shape.width"),
+    Defect("columns of bfloat16 are read where those of floats lie", SCATTERED, "ScatteredSums.OfRounded*",
+           "reinterpret_cast<const Element *>(vector) + own", "reinterpret_cast<const Element *>(vector + own)"),
+    Defect("rounded vectors of any width are read eight columns at a time", SCATTERED, "ScatteredSums.OfRounded*", "both % 8 == 0 ?", "width % 8 == 0 ?"),
+    Defect("of two bfloat16 the first is read twice", GATHERED, "GatheredRows.SoftmaxOfRounded*", "slot % 2 ? pair & 0xFFFF0000U : pair << 16", "pair << 16"),
     Defect("a warp's sum is written over one that is read", SEGMENTS, WARP_SUM_TESTS, "__syncwarp(); // the last sum", "; // the last sum"),
     Defect("a warp's sum is read before it is there", SEGMENTS, WARP_SUM_TESTS, "__syncwarp();\n  return", ";\n  return"),
     Defect("a sum in shared memory is read before it is there", LANE_SEGMENTS, LANE_SUM_TESTS, "meetAfterWriting<L, Sum>();", ";"),

@@ -7,6 +7,7 @@
 #include "genrec_rt/kernels/cuda/scattered_sums.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 #include "genrec_rt/kernels/shared/math.h"
+#include "genrec_rt/kernels/shared/row_values.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ namespace {
 using cuda::test::Copy;
 using Floats = std::vector<float>;
 
-/// What rows left, on the host.
+/// What rows left, on the host: vectors as floats, also where rows leave them rounded.
 struct Case {
   SumShape shape;
   int64_t leaving, rows;
@@ -93,10 +94,29 @@ Floats expectedOf(const Case &c) {
   return result;
 }
 
+/// What rows leave, as it lies on the device.
+std::vector<uint32_t> valuesLeft(const Case &c) {
+  std::vector<uint32_t> words;
+  const auto scales = coefficientFloats(c.shape.terms, c.shape.isScaled);
+  for (size_t i = 0; i < c.values.size(); ++i) {
+    const bool isScale = static_cast<int64_t>(i) % c.valuesOfRow() < scales;
+    uint32_t bits;
+    std::memcpy(&bits, &c.values[i], 4);
+    if (isScale || !c.shape.isRounded) {
+      words.push_back(bits);
+      continue;
+    }
+    const uint32_t low = narrowed(c.values[i]).bits, high = narrowed(c.values[++i]).bits;
+    words.push_back(low | high << 16);
+  }
+  return words;
+}
+
 /// The result begins `shift` floats behind where memory does.
 Floats foundOf(const Case &c, size_t shift = 0) {
-  const int64_t words =
-      scatteredWords(c.leaving, c.shape.terms, c.shape.vectors, c.shape.width, c.shape.isScaled);
+  const int64_t words = scatteredWords(c.leaving, c.shape.terms, c.shape.vectors, c.shape.width,
+                                       c.shape.isScaled, c.shape.isRounded);
+  const std::vector<uint32_t> values = valuesLeft(c);
   Copy<float> memory{Floats(static_cast<size_t>(words))},
       to{Floats(static_cast<size_t>(c.rows * c.shape.stride) + shift, 5.0f)};
   ScatteredSum sum{c.shape, scatteredTerms(memory.data(), c.leaving, c.shape.terms), c.leaving,
@@ -108,7 +128,7 @@ Floats foundOf(const Case &c, size_t shift = 0) {
     GENREC_CUDA_CHECK(cudaMemcpy(to, from, words * 4, cudaMemcpyHostToDevice));
   };
   copy(sum.terms.keys, c.keys.data(), c.keys.size());
-  copy(sum.terms.values, c.values.data(), c.values.size());
+  copy(sum.terms.values, values.data(), values.size());
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   cuda::DeviceArray<char> scratch("scratch"); // without values
   addTerms(cuda::test::testStream(), sum,
@@ -143,6 +163,30 @@ TEST(ScatteredSums, OfSeveralScaledVectorsPerRow) {
     for (size_t i = 0; i < found.size(); ++i) // products may be fused
       ASSERT_NEAR(found[i], expected[i], 1e-5f * 170 * 170 * static_cast<float>(leaving)) << i;
   }
+}
+
+TEST(ScatteredSums, OfRoundedVectors) {
+  // Slices of 64 columns, whole ones, some without a thread; 16 bytes at a time, and one element.
+  for (const auto &[width, stride] : std::vector<std::pair<int32_t, int32_t>>{
+           {8, 8}, {24, 32}, {64, 64}, {72, 72}, {136, 144}, {16, 17}, {80, 83}})
+    for (int64_t leaving : {1, 40, 700}) {
+      Case c = makeCase({3, 1, width, stride, 0, true, {0}, true}, leaving, 40, 23);
+      for (float &value : c.values) // whole numbers below 2^8, of which sums are exact
+        value = static_cast<float>(static_cast<int>(value));
+      for (float &value : c.coefficients)
+        value = static_cast<float>(static_cast<int>(value));
+      EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c)))
+          << leaving << " rows, " << width << " of " << stride;
+    }
+}
+
+TEST(ScatteredSums, OfSeveralRoundedVectorsPerRow) {
+  Case c = makeCase({9, 3, 16, 16, 0, true, {0, 1, 8}, true}, 200, 50, 29);
+  for (float &value : c.values)
+    value = static_cast<float>(static_cast<int>(value));
+  for (float &value : c.coefficients)
+    value = static_cast<float>(static_cast<int>(value));
+  EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c)));
 }
 
 TEST(ScatteredSums, OfRowsOfEveryLength) {

@@ -3,7 +3,7 @@
 import genrec as gr
 import pytest
 from genrec import nn
-from test_recording import ITEM, record
+from test_recording import ITEM, catalogue, record
 
 
 def rounded(ops):
@@ -28,6 +28,21 @@ def test_every_product_inside_is_marked_and_nothing_else():
         "cross_attention", "cross_layer", "cross_layer", "dot_interaction", "hstu_block", "linear",
     ]  # fmt: skip
     assert len(ops["linear"]) == 2 and "bf16" not in ops["linear"][1].attributes
+
+
+def test_a_sampled_softmax_is_a_product_and_other_losses_are_none():
+    items = catalogue()
+
+    def forward(batch):
+        x = ITEM(batch.history.item)
+        with gr.autocast():
+            gr.loss.sampled_softmax(x, batch.history.item, ITEM.l2_normalized(), items, negatives=4, name="rounded")
+            gr.loss.full_softmax(x, batch.history.item, ITEM.l2_normalized(), items, max_items=8, name="scores")
+        gr.loss.sampled_softmax(x, batch.history.item, ITEM.l2_normalized(), items, negatives=4, name="exact")
+
+    _, ops, _ = record(forward, item=ITEM, catalogue=items)
+    assert rounded(ops) == ["sampled_softmax"]
+    assert ["bf16" in op.attributes for op in ops["sampled_softmax"]] == [True, False]
 
 
 def test_blocks_nest_and_end_with_an_error():

@@ -171,17 +171,23 @@ Value CudaTarget::enterChunk(const EmitCBuilder &b, KernelFunction &, Value coun
 }
 
 static SmallVector<Attribute> getTermArguments(const EmitCBuilder &b, const RowTerms &terms) {
-  return llvm::map_to_vector(
+  SmallVector<Attribute> arguments = llvm::map_to_vector(
       terms.getShape(), [&](int64_t number) -> Attribute { return b.templateInteger(number); });
+  if (terms.isRounded)
+    arguments.push_back(b.templateInteger(1));
+  return arguments;
 }
 
 Value CudaTarget::enterTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows,
                              int64_t domain, int64_t stride) {
   Fields shape(b.getContext());
-  shape.integer("terms", terms.count).integer("vectors", terms.adds.size());
+  shape.integer("terms", terms.count).integer("vectors", terms.countVectors());
   shape.integer("width", terms.width).integer("stride", stride).integer("domain", domain);
   shape.boolean("isScaled", terms.isScaled);
-  shape.add("firstTerms", b.builder.getI64ArrayAttr(SmallVector<int64_t>(terms.firstTerms)));
+  ArrayRef<int64_t> firstTerms = ArrayRef(terms.firstTerms).take_front(terms.countVectors());
+  shape.add("firstTerms", b.builder.getI64ArrayAttr(firstTerms));
+  if (terms.isRounded)
+    shape.boolean("isRounded", true);
   termShapes.push_back(shape.get());
   return EmitCBuilder::kept(b.named("terms").call("kernels::termsOf",
                                                   b.opaque("kernels::ScatteredTerms"),

@@ -57,14 +57,22 @@ void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
   TensorAddress to = bindings.accumulators.lookup(op.getAccumulator());
   Value stride = b.integer(to.stride), pointer = to.pointer;
   if (to.terms) {
-    int64_t vector = to.terms->getVector(op), first = to.terms->firstTerms[vector];
+    int64_t number = to.terms->getNumber(op);
     SmallVector<Attribute> shape;
-    for (int64_t number : to.terms->getShape())
-      shape.push_back(b.templateInteger(number));
-    shape.push_back(b.templateInteger(first));
-    shape.push_back(b.templateInteger(vector));
-    pointer = b.named("terms").call("kernels::rowTerms", b.opaque("kernels::RowTerms"),
-                                    {pointer, to.row}, shape);
+    for (int64_t size : to.terms->getShape())
+      shape.push_back(b.templateInteger(size));
+    shape.push_back(b.templateInteger(to.terms->firstTerms[number]));
+    shape.push_back(b.templateInteger(to.terms->getVector(op)));
+    const bool isRounded = to.terms->isRounded;
+    if (isRounded)
+      shape.push_back(b.templateInteger(1));
+    Type type = b.opaque(isRounded ? "kernels::RoundedTerms" : "kernels::RowTerms");
+    pointer = b.named("terms").call("kernels::rowTerms", type, {pointer, to.row}, shape);
+    if (isRounded && to.terms->scales[number]) {
+      target.callOnRow(b, "kernels::addMultiple", {},
+                       {pointer, getScalar(op.getIndex()), getScalar(to.terms->scales[number])});
+      return;
+    }
   }
   if (op.getCoefficient()) {
     Value index = getPointer(op.getIndex());

@@ -163,6 +163,8 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
   // What a product reads as a factor.
   if (isa<arith::TruncFOp>(op) && getElementTypeOrSelf(op->getResult(0).getType()).isBF16())
     return b.call("kernels::roundedFactor", b.opaque("kernels::Bf16"), operands);
+  if (isa<arith::ExtFOp>(op) && getElementTypeOrSelf(op->getOperand(0).getType()).isBF16())
+    return b.call("kernels::widened", b.f32(), operands);
   if (isa<RowRoundOp>(op))
     return b.call("kernels::roundedBy", b.f32(), operands);
   if (isa<arith::RemSIOp>(op) && operands[0].getType().isInteger(64)) {

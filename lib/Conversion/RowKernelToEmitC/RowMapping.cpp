@@ -7,6 +7,7 @@
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec_rt/scattered_limits.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -178,6 +179,35 @@ RowMapping genrec::getRowMapping(RowKernelOp kernel) {
   return mapping;
 }
 
+/// The scalar that `value` is the product of with `vector`; null for other values.
+static Value getScale(Value value, Value vector) {
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  for (bool isLeft : {false, true}) {
+    if (!product || product->getOperand(isLeft) != vector)
+      continue;
+    auto broadcast = product->getOperand(!isLeft).getDefiningOp<vector::BroadcastOp>();
+    if (broadcast && !isa<VectorType>(broadcast.getSourceType()))
+      return broadcast.getSource();
+  }
+  return {};
+}
+
+/// Sets what is to be known where all terms are multiples of one vector that was rounded: it is
+/// left once, as bfloat16. Vectors of whole multiples of 8 are read 16 bytes at a time.
+static void shareRounded(RowTerms &terms) {
+  auto widened = terms.adds[0].getValue().getDefiningOp<arith::ExtFOp>();
+  if (!widened || !getElementTypeOrSelf(widened.getIn()).isBF16() || !terms.isScaled ||
+      terms.width % 8 != 0)
+    return;
+  for (AccumulateOp add : terms.adds) {
+    Value scale = add.getCoefficient() ? Value() : getScale(add.getValue(), widened);
+    if (add.getCoefficient() ? add.getValue() != widened.getResult() : !scale)
+      return;
+    terms.scales.push_back(scale);
+  }
+  terms.isRounded = true;
+}
+
 std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result) {
   using rt::kernels::kMostPrivateRows, rt::kernels::kMostTermVectors;
   auto roles = llvm::to_vector(kernel.getResultRoles().getAsRange<ResultRoleAttr>());
@@ -202,6 +232,7 @@ std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result)
   }
   if (terms.adds.empty() || terms.adds.size() > kMostTermVectors)
     return std::nullopt;
+  shareRounded(terms);
   return terms;
 }
 

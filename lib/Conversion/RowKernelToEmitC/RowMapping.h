@@ -56,14 +56,19 @@ RowMapping getRowMapping(RowKernelOp kernel);
 struct RowTerms {
   int64_t count = 0, width = 1;
   bool isScaled = false;
-  mlir::SmallVector<AccumulateOp> adds;  ///< a vector each
-  mlir::SmallVector<int64_t> firstTerms; ///< by vector
+  bool isRounded = false;                ///< all are multiples of one vector, of bfloat16
+  mlir::SmallVector<AccumulateOp> adds;  ///< a vector each, unless `isRounded`
+  mlir::SmallVector<int64_t> firstTerms; ///< by add
+  /// By add, where `isRounded`: what the vector is multiplied by, or null where the add says it.
+  mlir::SmallVector<mlir::Value> scales;
 
+  int64_t getNumber(AccumulateOp add) const { return llvm::find(adds, add) - adds.begin(); }
   /// The number of the vector that `add` leaves.
-  int64_t getVector(AccumulateOp add) const { return llvm::find(adds, add) - adds.begin(); }
+  int64_t getVector(AccumulateOp add) const { return isRounded ? 0 : getNumber(add); }
+  int64_t countVectors() const { return isRounded ? 1 : adds.size(); }
   /// As template arguments.
   mlir::SmallVector<int64_t, 4> getShape() const {
-    return {count, static_cast<int64_t>(adds.size()), width, isScaled};
+    return {count, countVectors(), width, isScaled};
   }
 };
 

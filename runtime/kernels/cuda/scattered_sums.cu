@@ -6,8 +6,10 @@
 
 #include "genrec_rt/kernels/cuda/order.h"
 #include "genrec_rt/kernels/shared/math.h"
+#include "genrec_rt/kernels/shared/row_values.h"
 
 #include <bit>
+#include <type_traits>
 
 namespace genrec::rt::kernels {
 namespace {
@@ -19,33 +21,38 @@ constexpr int kThreads = 128;
 /// Vectors that a thread loads before it adds the first.
 constexpr int kAtOnce = 8;
 /// Columns up to which a result is added up as a whole. Of a wider one all rows are added up kSlice
-/// columns at a time: their part of every vector stays in the second-level cache, and a vector is
-/// read once for each of its terms.
+/// columns at a time, of bfloat16 twice as many: their part of every vector stays in the
+/// second-level cache, and a vector is read once for each of its terms.
 constexpr int64_t kWhole = 64, kSlice = 32;
 bool isSliced(const SumShape &shape) { return shape.stride > kWhole; }
 
 /// Blocks that a multiprocessor has at once: as many as leave room for what a thread loads.
-template <int V> constexpr int kBlocks = V == 4 ? 7 : 8;
+template <int V> constexpr int kBlocks = V >= 4 ? 7 : 8;
 
-/// V neighbouring floats, which a thread moves at once.
-template <int V> struct alignas(4 * V) Pack {
-  float at[V];
+/// V neighbouring elements, which a thread moves at once, 16 bytes at a time.
+template <int V, class Element = float>
+struct alignas(V * sizeof(Element) < 16 ? V * sizeof(Element) : 16) Pack {
+  Element at[V];
 };
+
+__device__ float floatOf(float x) { return x; }
+__device__ float floatOf(Bf16 x) { return widened(x); }
 
 /// Adds coefficients times vectors, of which vectorOf(k, coefficient) is the k-th, for `Count` of
 /// them from `first` on: one after another, but all are under way before the first is added.
 template <int Count, int V, class VectorOf>
 __device__ void addSome(int first, const VectorOf &vectorOf, Pack<V> &total) {
-  Pack<V> packs[Count];
   float coefficients[Count];
+  using Element = std::remove_cvref_t<decltype(*vectorOf(first, coefficients[0]))>;
+  Pack<V, Element> packs[Count];
 #pragma unroll
   for (int k = 0; k < Count; ++k)
-    packs[k] = cuda::loadWhole<Pack<V>>(vectorOf(first + k, coefficients[k]));
+    packs[k] = cuda::loadWhole<Pack<V, Element>>(vectorOf(first + k, coefficients[k]));
 #pragma unroll
   for (int k = 0; k < Count; ++k)
 #pragma unroll
     for (int v = 0; v < V; ++v)
-      total.at[v] = detail::mulAdd(coefficients[k], packs[k].at[v], total.at[v]);
+      total.at[v] = detail::mulAdd(coefficients[k], floatOf(packs[k].at[v]), total.at[v]);
 }
 
 /// The same for all of `count`.
@@ -74,9 +81,10 @@ struct OrderedTerms {
   const float *coefficients; ///< in this order; null: where rows left them
 
   __device__ int64_t valuesOfRow() const {
-    return valueFloats(shape.terms, shape.vectors, shape.width, shape.isScaled);
+    return valueFloats(shape.terms, shape.vectors, shape.width, shape.isScaled, shape.isRounded);
   }
-  /// Where among the values the vector of the term at `at` is, and what it is multiplied by.
+  /// Where among the values, in words, the vector of the term at `at` is, and what it is multiplied
+  /// by.
   __device__ int64_t vector(int64_t at, float &coefficient) const {
     const uint32_t term = order[at], perRow = static_cast<uint32_t>(shape.terms);
     const uint32_t row = shape.terms > 1 ? term / perRow : term;
@@ -89,7 +97,8 @@ struct OrderedTerms {
 #pragma unroll
     for (int32_t v = 1; v < kMostTermVectors; ++v)
       number += v < shape.vectors && inRow >= shape.firstTerms[v];
-    return values + coefficientFloats(shape.terms, shape.isScaled) + number * shape.width;
+    const int32_t words = shape.isRounded ? shape.width / 2 : shape.width;
+    return values + coefficientFloats(shape.terms, shape.isScaled) + number * words;
   }
 };
 
@@ -106,8 +115,9 @@ template <int L> struct Lanes {
   __device__ static int64_t step() { return cuda::threadsInGrid() / L; }
 };
 
-/// Lanes that add up sums, with V columns each of a slice of the result: blockIdx.y is its number.
-template <int L, int V> struct SumLanes : Lanes<L> {
+/// Lanes that add up sums of vectors of Element, with V columns each of a slice of the result:
+/// blockIdx.y is its number.
+template <int L, int V, class Element> struct SumLanes : Lanes<L> {
   static_assert(L % kAtOnce == 0);
   using Lanes<L>::lane, Lanes<L>::mask;
 
@@ -117,7 +127,7 @@ template <int L, int V> struct SumLanes : Lanes<L> {
   /// The sum of `count` terms from `begin` on, for this thread's columns. Each lane looks up one
   /// term in L, for all of them. One without columns reads the first, and has zeros.
   __device__ static Pack<V> sum(const OrderedTerms &from, int64_t begin, int count) {
-    const float *values = from.terms.values + (column() < from.shape.width ? column() : 0);
+    const int64_t own = column() < from.shape.width ? column() : 0;
     Pack<V> total = {};
     for (int first = 0; first < count; first += L) {
       float coefficient = 0;
@@ -128,7 +138,8 @@ template <int L, int V> struct SumLanes : Lanes<L> {
           count - first < L ? count - first : L,
           [&](int k, float &of) {
             of = __shfl_sync(mask(), coefficient, k, L);
-            return values + __shfl_sync(mask(), at, k, L);
+            const float *vector = from.terms.values + __shfl_sync(mask(), at, k, L);
+            return reinterpret_cast<const Element *>(vector) + own;
           },
           total);
     }
@@ -174,10 +185,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// The pieces of level 1.
-template <int L, int V>
+template <int L, int V, class Element>
 __global__ void __launch_bounds__(kThreads, kBlocks<V>)
     sumTermPieces(const OrderedTerms from, const Pieces pieces) {
-  using Sums = SumLanes<L, V>;
+  using Sums = SumLanes<L, V, Element>;
   const int64_t count = pieces.counts[1], width = from.shape.width;
   for (int64_t p = Sums::first(); p < count; p += Sums::step()) {
     const Piece piece = pieces.list[p];
@@ -188,11 +199,11 @@ __global__ void __launch_bounds__(kThreads, kBlocks<V>)
 }
 
 /// The rows of the result: terms are added, of giants the pieces that are left.
-template <int L, int V>
+template <int L, int V, class Element>
 __global__ void __launch_bounds__(kThreads, kBlocks<V>)
     addOrdered(const OrderedTerms from, const int64_t *begins, const Pieces pieces, int levels,
                float *to, int64_t rows) {
-  using Sums = SumLanes<L, V>;
+  using Sums = SumLanes<L, V, Element>;
   const int64_t column = Sums::column(), width = from.shape.width, stride = from.shape.stride;
   for (int64_t row = Sums::first(); row < rows; row += Sums::step()) {
     const int64_t begin = begins[row], size = begins[row + 1] - begin;
@@ -252,7 +263,7 @@ cuda::LaunchShape shapeOf(int64_t threads, int slices = 1) {
 }
 
 /// Adds up the terms that `scratch` has the order of: L threads a row, V columns each.
-template <int L, int V>
+template <int L, int V, class Element = float>
 void addUp(cudaStream_t stream, const ScatteredSum &sum, const Scratch &scratch) {
   const int64_t count = sum.count();
   const auto slices = static_cast<int>(cuda::blocksFor(sum.shape.stride, L * V));
@@ -265,9 +276,9 @@ void addUp(cudaStream_t stream, const ScatteredSum &sum, const Scratch &scratch)
   cuda::sumPieces(sum.rows, nullptr, sum.shape.width, scratch.begins, count, scratch.pieces, stream,
                   [&](int64_t mostPieces) {
                     GENREC_CUDA_LAUNCH(stream, shapeOf(mostPieces * L, slices),
-                                       (sumTermPieces<L, V>), terms, scratch.pieces);
+                                       (sumTermPieces<L, V, Element>), terms, scratch.pieces);
                   });
-  GENREC_CUDA_LAUNCH(stream, shapeOf(sum.rows * L, slices), (addOrdered<L, V>), terms,
+  GENREC_CUDA_LAUNCH(stream, shapeOf(sum.rows * L, slices), (addOrdered<L, V, Element>), terms,
                      scratch.begins, scratch.pieces, Pieces::levelsOf(count), sum.to, sum.rows);
 }
 
@@ -294,6 +305,9 @@ void addTerms(cudaStream_t stream, const ScatteredSum &sum, void *memory) {
   const auto both = static_cast<uint64_t>(width) | static_cast<uint64_t>(sum.shape.stride) |
                     reinterpret_cast<uintptr_t>(sum.to) / sizeof(float);
   const bool isWide = sum.shape.stride > kSlice && !isSliced(sum.shape);
+  if (sum.shape.isRounded)
+    return both % 8 == 0 ? addUp<2 * kSlice / 8, 8, Bf16>(stream, sum, scratch)
+                         : addUp<kSlice, 1, Bf16>(stream, sum, scratch);
   auto add = both % 4 == 0   ? isWide ? addUp<kWhole / 4, 4> : addUp<kSlice / 4, 4>
              : both % 2 == 0 ? isWide ? addUp<kWhole / 2, 2> : addUp<kSlice / 2, 2>
                              : addUp<kSlice, 1>;

@@ -102,7 +102,8 @@ LogicalResult RowGatherOp::verify() {
   return expectExactly(*this, "result", getType(), expected, "what 'index' picks from 'source'");
 }
 
-/// Checks a source of rows and a vector of indices. Returns the element type.
+/// Checks a source of rows and a vector of indices. Returns the element type of products with rows:
+/// that of the source, but f32 for bf16.
 template <typename OpT> static FailureOr<Type> verifyGather(OpT op) {
   auto source = cast<RankedTensorType>(op.getSource().getType());
   Type element = source.getElementType();
@@ -112,7 +113,7 @@ template <typename OpT> static FailureOr<Type> verifyGather(OpT op) {
   }
   if (failed(expectVector(op, "index", op.getIndex().getType(), i64Type(op))))
     return failure();
-  return element;
+  return element.isBF16() ? Type(Float32Type::get(op.getContext())) : element;
 }
 
 LogicalResult GatherDotOp::verify() {

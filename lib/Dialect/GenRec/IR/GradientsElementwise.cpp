@@ -22,6 +22,7 @@ using namespace genrec;
   }
 
 GENREC_UNARY_GRADIENT(NegOp, b.unary<NegOp>(g))
+GENREC_UNARY_GRADIENT(RoundFactorOp, g)
 GENREC_UNARY_GRADIENT(SquareOp, b.mul(g, b.mul(x, 2.0)))
 GENREC_UNARY_GRADIENT(SqrtOp, b.div(b.mul(g, 0.5), y))
 GENREC_UNARY_GRADIENT(RsqrtOp, b.mul(g, b.mul(b.mul(y, -0.5), b.mul(y, y))))

@@ -72,9 +72,15 @@ static LogicalResult expectCatalogue(Operation *op, StringRef name, Value rows) 
   return expectKind(op, name, getRowDomain(rows.getType()), {DomainKind::catalogue});
 }
 
+/// The type of items, with f32 for the bf16 of rows that were rounded before.
+static Type unroundedItems(Type items) {
+  auto type = cast<RankedTensorType>(items);
+  return type.getElementType().isBF16() ? type.clone(Float32Type::get(type.getContext())) : type;
+}
+
 template <typename OpT> static LogicalResult verifySampledSoftmax(OpT op) {
   Named query{"query", op.getQuery().getType()}, positive{"positive", op.getPositive().getType()};
-  if (failed(verifyQueryAndItems(op, query.type, op.getItems().getType())) ||
+  if (failed(verifyQueryAndItems(op, query.type, unroundedItems(op.getItems().getType()))) ||
       failed(expectSameDomain(op, {query, positive})) ||
       failed(expect(op, positive, Form::alike(query.type).scalar().element(i64),
                     "a catalogue row each")))
@@ -114,7 +120,7 @@ LogicalResult SampledSoftmaxGradOp::verify() {
       failed(
           expectType(*this, {"dquery", getDquery().getType()}, query.type, "the type of 'query'")))
     return failure();
-  return expectType(*this, {"ditems", getDitems().getType()}, getItems().getType(),
+  return expectType(*this, {"ditems", getDitems().getType()}, unroundedItems(getItems().getType()),
                     "the type of 'items'");
 }
 

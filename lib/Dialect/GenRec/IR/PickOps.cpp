@@ -103,5 +103,14 @@ void SampledSoftmaxOp::buildRowNumbers(OpBuilder &builder, SmallVectorImpl<Value
 Operation *SampledSoftmaxOp::buildGatherFrom(OpBuilder &builder, Value source, ValueRange numbers) {
   return SampledSoftmaxOp::create(builder, getLoc(), getType(), getQuery(), numbers[0], source,
                                   numbers[1], getNegativesAttr(), getSharedAttr(),
-                                  getTemperatureAttr(), getStreamAttr());
+                                  getTemperatureAttr(), getStreamAttr(), getBf16Attr());
 }
+
+//===----------------------------------------------------------------------===//
+// Factors that were rounded before
+//===----------------------------------------------------------------------===//
+
+SmallVector<unsigned> SampledSoftmaxOp::getFactorsRoundedByOps() { return {0, 2}; }
+
+bool SampledSoftmaxOp::takesRoundedRows(unsigned index) { return index == 2; }
+bool SampledSoftmaxGradOp::takesRoundedRows(unsigned index) { return index == 2; }

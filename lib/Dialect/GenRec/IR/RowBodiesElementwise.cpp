@@ -46,6 +46,7 @@ GENREC_UNARY_BODY(ErfOp, b.make<math::ErfOp>(x))
 GENREC_UNARY_BODY(SigmoidOp, b.sigmoid(x))
 GENREC_UNARY_BODY(SiluOp, b.mul(x, b.sigmoid(x)))
 GENREC_UNARY_BODY(ReluOp, b.max(x, b.constant(x.getType(), 0.0)))
+GENREC_UNARY_BODY(RoundFactorOp, b.roundFactor(x))
 GENREC_UNARY_BODY(DetachOp, x)
 
 #undef GENREC_UNARY_BODY

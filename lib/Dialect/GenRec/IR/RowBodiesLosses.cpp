@@ -163,8 +163,11 @@ static SampledSoftmax buildSampledSoftmax(RowBodyBuilder &b, Value query,
                           b.fit(positive, {draw.negatives}));
   Value logits =
       b.select(isHit, b.constant(logitType, maskedLogit), scaled);
-  s.positive =
-      b.make<RowGatherOp>(query.getType(), items, positive, /*clamp=*/false);
+  Type stored = getElementTypeOrSelf(items.getType());
+  s.positive = b.make<RowGatherOp>(bodyTypeLike(query.getType(), stored), items, positive,
+                                   /*clamp=*/false);
+  if (stored.isBF16())
+    s.positive = b.widen(s.positive);
   s.isValid = b.compare(CompareKind::ge, positive,
                         b.integer(positive.getType(), 0));
   s.logit = b.mul(b.reduceAdd(b.mul(s.positive, query)), scale);

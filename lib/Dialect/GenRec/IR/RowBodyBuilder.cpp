@@ -114,6 +114,15 @@ Value RowBodyBuilder::sigmoid(Value x) const {
   return make<arith::DivFOp>(one, add(one, e));
 }
 
+Value RowBodyBuilder::roundFactor(Value x) const {
+  Type rounded = bodyTypeLike(x.getType(), builder.getBF16Type());
+  return widen(make<arith::TruncFOp>(rounded, x));
+}
+
+Value RowBodyBuilder::widen(Value x) const {
+  return make<arith::ExtFOp>(bodyTypeLike(x.getType(), builder.getF32Type()), x);
+}
+
 Value RowBodyBuilder::reduceAdd(Value x) const {
   return make<vector::ReductionOp>(vector::CombiningKind::ADD, x);
 }

@@ -272,8 +272,8 @@ FailureOr<SmallVector<int64_t>> rules::broadcast(ArrayRef<Named> values) {
   return shape;
 }
 
-LogicalResult rules::expectUnary(Operation *op) {
-  return expect(op, {"x", op->getOperand(0).getType()}, Form::any().element(floats));
+LogicalResult rules::expectUnary(Operation *op, unsigned elements) {
+  return expect(op, {"x", op->getOperand(0).getType()}, Form::any().element(elements));
 }
 
 LogicalResult rules::expectElementwise(Operation *op, ArrayRef<Named> operands, Named result,

@@ -38,7 +38,7 @@ struct RoundFactors : genrec::impl::RoundFactorsBase<RoundFactors> {
           sliceActivations(product);
       for (auto [factor, cast] : rounded)
         splitJoined(cast.getDefiningOp<CastOp>());
-      roundedBefore += rounded.size();
+      roundedBefore += rounded.size() + storeGathered(program);
     }
     if (roundedBefore == 0)
       return markAllAnalysesPreserved();
@@ -49,8 +49,35 @@ private:
   void roundOperands(ProductOpInterface product, llvm::MapVector<Value, Value> &rounded);
   void sliceActivations(ProductOpInterface product);
   void splitJoined(CastOp factor);
+  unsigned storeGathered(ProgramOp program);
 };
 } // namespace
+
+/// What row kernels gather of rounded rows they read as bf16, half of the bytes. Rows are whole
+/// multiples of 8, as what clears those behind the last one takes.
+unsigned RoundFactors::storeGathered(ProgramOp program) {
+  unsigned stored = 0;
+  for (auto factor :
+       llvm::make_early_inc_range(program.getBody().front().getOps<RoundFactorOp>())) {
+    auto type = cast<RankedTensorType>(factor.getType());
+    auto reads = [](OpOperand &use) {
+      auto gather = dyn_cast<RoundedRowsOpInterface>(use.getOwner());
+      return gather && gather.takesRoundedRows(use.getOperandNumber());
+    };
+    if (type.getRank() != 2 || type.getDimSize(1) % 8 != 0 ||
+        llvm::none_of(factor->getUses(), reads))
+      continue;
+    OpBuilder builder(factor);
+    auto cast =
+        CastOp::create(builder, factor.getLoc(), type.clone(builder.getBF16Type()), factor.getX());
+    copyStage(factor, cast);
+    factor.getResult().replaceUsesWithIf(cast.getResult(), reads);
+    if (factor->use_empty())
+      factor.erase();
+    ++stored;
+  }
+  return stored;
+}
 
 /// The cast stands where the value is made, so that one kernel makes both, in the stage of its
 /// readers: the copy of a batch computes nothing.

@@ -16,15 +16,13 @@ using namespace genrec;
 
 namespace {
 /// Replaces a composite op by its decomposition.
-struct DecomposeComposite
-    : OpInterfaceRewritePattern<CompositeOpInterface> {
+struct DecomposeComposite : OpInterfaceRewritePattern<CompositeOpInterface> {
   DecomposeComposite(MLIRContext *context, unsigned &blocks)
       : OpInterfaceRewritePattern(context), blocks(blocks) {
     setDebugName("decompose-composite");
   }
 
-  LogicalResult matchAndRewrite(CompositeOpInterface op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(CompositeOpInterface op, PatternRewriter &rewriter) const override {
     SmallVector<Value> results;
     Operation *before = op->getPrevNode();
     if (failed(op.decompose(rewriter, results)))
@@ -39,6 +37,33 @@ struct DecomposeComposite
   unsigned &blocks;
 };
 
+/// Rounds factors by ops of their own where the product becomes part of row kernels.
+unsigned roundFactors(ModelOp model) {
+  unsigned rounded = 0;
+  llvm::DenseMap<Value, Value> factors;
+  model.walk([&](ProductOpInterface product) {
+    SmallVector<unsigned> operands = product.getFactorsRoundedByOps();
+    if (!product.getBf16() || operands.empty())
+      return;
+    for (unsigned index : operands) {
+      OpOperand &factor = product->getOpOperand(index);
+      Value &made = factors[factor.get()];
+      if (!made) {
+        OpBuilder builder(product);
+        builder.setInsertionPointAfterValue(factor.get());
+        made =
+            RoundFactorOp::create(builder, product.getLoc(), factor.get().getType(), factor.get());
+      }
+      factor.set(made);
+    }
+    product.setBf16(false);
+    ++rounded;
+  });
+  if (rounded)
+    RewriteCounter::count("round-factors-of-rows", rounded);
+  return rounded;
+}
+
 struct DecomposeBlocks : genrec::impl::DecomposeBlocksBase<DecomposeBlocks> {
   void runOnOperation() override {
     unsigned rewritten = 0;
@@ -52,6 +77,7 @@ struct DecomposeBlocks : genrec::impl::DecomposeBlocksBase<DecomposeBlocks> {
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       return signalPassFailure();
     countStatistic(*this, blocks, "blocks", rewritten);
+    countStatistic(*this, products, "products", roundFactors(getOperation()));
     // A block that could not be decomposed has already reported an error.
     WalkResult left = getOperation().walk([](CompositeOpInterface op) {
       op.emitOpError() << "could not be decomposed";

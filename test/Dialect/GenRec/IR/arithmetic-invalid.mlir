@@ -426,3 +426,13 @@ func.func @test(%c: !flag, %x: !num, %y: !num) {
   %0 = genrec.select %c, %x, %y : (!flag, !num, !num) -> !flag
   return
 }
+
+// -----
+
+// A factor is of f32.
+!d = tensor<?xf64, #genrec.rows<@request>>
+func.func @test(%x: !d) {
+  // expected-error@+1 {{'genrec.round_factor' op 'x' must be a tensor of element type f32, but is rows of @request, [] x f64}}
+  %0 = genrec.round_factor %x : !d
+  return
+}

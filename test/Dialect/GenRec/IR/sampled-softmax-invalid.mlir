@@ -218,3 +218,16 @@ genrec.model @m {
     %0, %1 = genrec.sampled_softmax_grad %q, %u, %n, %g {negatives = 4 : i64, temperature = 0.1 : f64, stream = 0 : i64} : (!vec, !id, !evec, !num) -> (!vec, !evec)
   }
 }
+
+// -----
+
+// Items may be rounded, the query not.
+!vec = tensor<?x8xbf16, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+!cvec = tensor<?x8xbf16, #genrec.rows<@items>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %p: !id, %i: !cvec) {
+  // expected-error@+1 {{'genrec.sampled_softmax' op 'query' must be rows of a domain, [d] x f32, but is rows of @request, [8] x bf16}}
+  %0 = genrec.sampled_softmax %q, %p, %i {negatives = 4 : i64, temperature = 0.1 : f64, stream = 0 : i64} : (!vec, !id, !cvec) -> !num
+  return
+}

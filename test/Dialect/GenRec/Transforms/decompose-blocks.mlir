@@ -2,7 +2,9 @@
 // RUN: genrec-opt %s --genrec-decompose-blocks --genrec-pass-statistics --genrec-count-rewrites --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
 // COUNT: decompose-composite: 6
+// COUNT: round-factors-of-rows: 2
 // COUNT: genrec-decompose-blocks blocks: 6
+// COUNT: genrec-decompose-blocks products: 2
 
 !x = tensor<?x4xf32, #genrec.rows<@user>>
 !s = tensor<?xf32, #genrec.rows<@user>>
@@ -110,5 +112,43 @@ genrec.model @hstu {
     %x = genrec.mul %f, %b : (tensor<?xf32, #genrec.rows<@event>>, tensor<4xf32>) -> !x
     %y = genrec.hstu_block silu %x, %w, %o, %b {heads = 2 : i64, causal, dropout = 0.1, fixed_length = 8.0, qk = 2 : i64, dv = 3 : i64, eps = 1.0e-6, linear_dropout = 0.2, stream = 256 : i64} : (!x, tensor<4x20xf32>, tensor<6x4xf32>, tensor<4xf32>) -> !x
     genrec.output "y" %y : !x
+  }
+}
+
+// -----
+
+// Factors of a product that becomes part of row kernels are rounded by ops, items once for both.
+// CHECK-LABEL: genrec.model @softmax
+// CHECK: %[[Q:.*]] = genrec.tanh
+// CHECK-NEXT: %[[RQ:.*]] = genrec.round_factor %[[Q]]
+// CHECK: %[[I:.*]] = genrec.tanh
+// CHECK-NEXT: %[[RI:.*]] = genrec.round_factor %[[I]]
+// CHECK: genrec.sampled_softmax %[[RQ]], %{{.*}}, %[[RI]] {negatives = 4
+// CHECK: genrec.sampled_softmax %{{.*}}, %{{.*}}, %[[RI]] {negatives = 2
+// CHECK: genrec.sampled_softmax %[[Q]], %{{.*}}, %[[I]] {negatives = 3
+!q = tensor<?x4xf32, #genrec.rows<@user>>
+!n = tensor<?xi64, #genrec.rows<@user>>
+!l = tensor<?xf32, #genrec.rows<@user>>
+!i = tensor<?x4xf32, #genrec.rows<@items>>
+genrec.model @softmax {
+  genrec.domain @user
+  genrec.domain @items kind catalogue
+  genrec.program @main {
+    %user = genrec.batch : !genrec.domain<@user>
+    %items = genrec.catalogue : !genrec.domain<@items>
+    %c = genrec.constant dense<1.0> : tensor<4xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<4xf32>, !genrec.domain<@user>) -> !q
+    %query = genrec.tanh %x : !q
+    %other = genrec.sin %x : !q
+    %rows = genrec.broadcast_rows %c to %items : (tensor<4xf32>, !genrec.domain<@items>) -> !i
+    %vectors = genrec.tanh %rows : !i
+    %one = genrec.constant dense<1> : tensor<i64>
+    %positive = genrec.broadcast_rows %one to %user : (tensor<i64>, !genrec.domain<@user>) -> !n
+    %a = genrec.sampled_softmax %query, %positive, %vectors {bf16, negatives = 4 : i64, temperature = 0.5 : f64, stream = 512 : i64} : (!q, !n, !i) -> !l
+    %b = genrec.sampled_softmax %other, %positive, %vectors {bf16, negatives = 2 : i64, temperature = 0.5 : f64, stream = 768 : i64} : (!q, !n, !i) -> !l
+    %f = genrec.sampled_softmax %query, %positive, %vectors {negatives = 3 : i64, temperature = 0.5 : f64, stream = 1024 : i64} : (!q, !n, !i) -> !l
+    genrec.loss "a" %a : !l
+    genrec.loss "b" %b : !l
+    genrec.loss "f" %f : !l
   }
 }

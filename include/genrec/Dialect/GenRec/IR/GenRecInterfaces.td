@@ -150,8 +150,26 @@ def GenRec_ProductOpInterface : OpInterface<"ProductOpInterface"> {
     InterfaceMethod<"Whether factors are rounded to bfloat16.", "bool", "getBf16", (ins)>,
     InterfaceMethod<"Sets whether factors are rounded to bfloat16.", "void", "setBf16",
       (ins "bool":$bf16)>,
+    InterfaceMethod<[{
+      Operands that `decompose-blocks` rounds by `genrec.round_factor`, each once for all rows of the
+      result that multiply it, where the op itself becomes part of row kernels. It has no `bf16` then.
+    }], "::llvm::SmallVector<unsigned>", "getFactorsRoundedByOps", (ins), [{}], [{
+      return {};
+    }]>,
   ];
   let verify = [{ return ::genrec::verifyProduct(::mlir::cast<ProductOpInterface>($_op)); }];
+}
+
+def GenRec_RoundedRowsOpInterface : OpInterface<"RoundedRowsOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    A part of a row kernel that gathers rows and can read them as bf16: for devices `round-factors`
+    stores what `genrec.round_factor` makes of them so.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether operand `index` may be rows of bf16.", "bool", "takesRoundedRows",
+      (ins "unsigned":$index)>,
+  ];
 }
 
 def GenRec_DrawOpInterface : OpInterface<"DrawOpInterface"> {
@@ -245,6 +263,8 @@ def GenRec_Sink : DeclareOpInterfaceMethods<GenRec_SinkOpInterface>;
 def GenRec_GathersRows : DeclareOpInterfaceMethods<GenRec_GathersRowsOpInterface>;
 def GenRec_Activates : DeclareOpInterfaceMethods<GenRec_ActivationOpInterface>;
 def GenRec_Product : DeclareOpInterfaceMethods<GenRec_ProductOpInterface>;
+def GenRec_ProductOfRows : DeclareOpInterfaceMethods<GenRec_ProductOpInterface, ["getFactorsRoundedByOps"]>;
+def GenRec_TakesRoundedRows : DeclareOpInterfaceMethods<GenRec_RoundedRowsOpInterface>;
 def GenRec_MayDraw : DeclareOpInterfaceMethods<GenRec_DrawOpInterface, ["drawsPerRow"]>;
 def GenRec_ReadsStrided : DeclareOpInterfaceMethods<GenRec_StridedReadOpInterface>;
 def GenRec_KernelPart : DeclareOpInterfaceMethods<GenRec_KernelPartOpInterface>;

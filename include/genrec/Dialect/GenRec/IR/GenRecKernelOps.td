@@ -155,7 +155,7 @@ def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [GenRec_WritesLanes, Pure]>
   let summary = "dot products of a vector with gathered rows";
   let description = [{
     result_j = Σ_i source[index_j][i] * row[i]. source: rank 2; index: vector<mxi64>; row:
-    vector<dxf32>; result: vector<mxf32>. Gathered rows are not stored.
+    vector<dxf32>; result: vector<mxf32>. Gathered rows are not stored. The source may be of bf16.
 
     ```mlir
     %dots = genrec.gather_dot %source[%index], %x
@@ -170,7 +170,7 @@ def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [GenRec_Body, Pure]> {
   let summary = "weighted sum of gathered rows";
   let description = [{
     result = Σ_j coefficient_j * source[index_j], in the order of j. The adjoint of
-    `genrec.gather_dot` with respect to row.
+    `genrec.gather_dot` with respect to row. The source may be of bf16, the result is of f32.
 
     ```mlir
     %mix = genrec.gather_sum %source[%index], %coefficient

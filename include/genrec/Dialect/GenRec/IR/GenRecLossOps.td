@@ -93,7 +93,7 @@ defvar SampledSoftmaxAttributes = (ins
     ConfinedAttr<I64Attr, [IntPositive]>:$negatives, UnitAttr:$shared,
     F64Attr:$temperature, I64Attr:$stream);
 
-def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_GathersRows, GenRec_MayDraw, GenRec_CatalogueOpInterface, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure,
+def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_ProductOfRows, GenRec_TakesRoundedRows, GenRec_GathersRows, GenRec_MayDraw, GenRec_CatalogueOpInterface, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "softmax over the positive item and uniform negatives, per row";
@@ -109,6 +109,10 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_GathersRows, 
     [negatives] with `shared`, such as `genrec.draw_rows` and `genrec.pick_rows` make them. `items` may
     then have rows of any domain, and the op draws nothing.
 
+    With `bf16` (`ProductOpInterface`) query and items are rounded to bfloat16 where they are
+    multiplied, in the gradient, too; coefficients and sums are f32. `decompose-blocks` makes
+    `genrec.round_factor` of it. `items` may be rows of bf16, rounded before (`round-factors`).
+
     ```mlir
     %loss = genrec.sampled_softmax %user_vector, %target, %item_vectors
         {negatives = 128 : i64, temperature = 0.05 : f64, stream = 1024 : i64}
@@ -122,18 +126,19 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_GathersRows, 
     ```
   }];
   let arguments = !con((ins GenRec_Rows:$query, GenRec_Rows:$positive,
-      GenRec_Rows:$items, Optional<GenRec_RowsOrShared>:$drawn), SampledSoftmaxAttributes);
+      GenRec_Rows:$items, Optional<GenRec_RowsOrShared>:$drawn), SampledSoftmaxAttributes,
+      (ins UnitAttr:$bf16));
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$query `,` $positive `,` $items (`drawn` $drawn^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_KernelPart, GenRec_MayDraw, GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
+def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_TakesRoundedRows, GenRec_KernelPart, GenRec_MayDraw, GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
   let summary = "gradients of sampled_softmax for query and items";
   let description = [{
     `gradient`: f32 rows [], of the loss. Draws the same negatives as the forward op, or is given the
-    same (`drawn`). `dquery` has query's rows; `ditems` has a row per row of `items`, which is exactly
-    0 if the row is neither a positive nor a negative.
+    same (`drawn`). `dquery` has query's rows; `ditems` has a row of f32 per row of `items`, which is
+    exactly 0 if the row is neither a positive nor a negative. `items` may be rows of bf16, as there.
 
     ```mlir
     %dquery, %ditems = genrec.sampled_softmax_grad %user_vector, %target, %item_vectors, %age

@@ -122,7 +122,8 @@ def GenRec_CastOp : GenRec_TransformOp<"cast", [GenRec_BoundsIds, GenRec_RoundsN
     float is at least 1. From i1: 0 or 1. There is a gradient only between floats.
 
     Also from f32 to bf16, to nearest, ties to even: a factor that products with `bf16` take rounded
-    (`ProductOpInterface`). Only `round-factors` makes such a cast, after differentiation.
+    (`ProductOpInterface`), or that row kernels gather. Only `round-factors` makes such a cast, after
+    differentiation.
 
     ```mlir
     %seconds = genrec.cast %time : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xf32, #genrec.rows<@history>>
@@ -166,6 +167,23 @@ def GenRec_SiluOp     : GenRec_Unary<"silu", "x * sigmoid(x)", [GenRec_Activates
 def GenRec_ReluOp     : GenRec_Unary<"relu", "max(x, 0), gradient 0 at 0", [GenRec_Activates, GenRec_RoundsNothing]>;
 def GenRec_GeluOp     : GenRec_Unary<"gelu", "x * (1 + erf(x / sqrt 2)) / 2", [GenRec_Activates]>;
 def GenRec_SoftplusOp : GenRec_Unary<"softplus", "log(1 + exp(x)), without overflow">;
+
+def GenRec_RoundFactorOp : GenRec_UnaryOp<"round_factor"> {
+  let summary = "x, rounded to bfloat16 as factors of products are";
+  let description = [{
+    Each element becomes the nearest bfloat16, ties to even, as an f32: below 2^-126 it becomes 0, too
+    large an infinity, and NaN stays NaN. The gradient is that of x itself, as if nothing were
+    rounded. `decompose-blocks` makes it of products that become parts of row kernels
+    (`ProductOpInterface::getFactorsRoundedByOps`).
+
+    ```mlir
+    %factor = genrec.round_factor %user_vector : tensor<?x8xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() { return ::genrec::rules::expectUnary(*this, ::genrec::rules::f32); }
+  }];
+}
 
 class GenRec_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
     : GenRec_Op<mnemonic, !listconcat([Pure, Rowwise, Differentiable, GenRec_ElementwiseRows], traits)> {

@@ -41,6 +41,11 @@ public:
   /// 1 / (1 + exp(-x)).
   mlir::Value sigmoid(mlir::Value x) const;
 
+  /// x as a factor of a product with `bf16`: the nearest bfloat16, as f32.
+  mlir::Value roundFactor(mlir::Value x) const;
+  /// What is of bf16 as f32.
+  mlir::Value widen(mlir::Value x) const;
+
   /// A vector reduced to a scalar.
   mlir::Value reduceAdd(mlir::Value x) const;
   mlir::Value reduceMax(mlir::Value x) const;

@@ -140,8 +140,8 @@ mlir::Operation *makerOf(mlir::Operation *op, mlir::FlatSymbolRefAttr domain);
 /// The broadcast row shape of elementwise operands: all shapes are equal or [].
 llvm::FailureOr<llvm::SmallVector<int64_t>> broadcast(llvm::ArrayRef<Named> values);
 
-/// Checks a unary elementwise op: a float operand `x`, of rows or shared.
-llvm::LogicalResult expectUnary(mlir::Operation *op);
+/// Checks a unary elementwise op: an operand `x` of `elements`, of rows or shared.
+llvm::LogicalResult expectUnary(mlir::Operation *op, unsigned elements = floats);
 
 /// Checks an elementwise op: operands of one domain (or shared) whose shapes broadcast, and a
 /// `result` of that domain and shape with elements `resultElement`.

@@ -50,6 +50,9 @@ def RoundFactors : Pass<"genrec-round-factors", "::genrec::ModelOp"> {
     %dw = genrec.weight_gradient %r, %rounded_dy {bf16} : …
     ```
 
+    What `genrec.round_factor` makes of rows is stored as bf16 where row kernels gather them
+    (`RoundedRowsOpInterface`: the items of a sampled softmax), in whole multiples of 8.
+
     A factor has the same bits wherever it is rounded. Runs before `fold-epilogues` and `form-row-kernels`.
   }];
   let dependentDialects = ["::genrec::GenRecDialect"];

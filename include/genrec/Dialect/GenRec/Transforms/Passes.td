@@ -61,8 +61,8 @@ def MixedPrecision : GenRecPass<"genrec-mixed-precision"> {
   let summary = "rounds the factors of all products to bfloat16";
   let description = [{
     Sets `bf16` on every op that multiplies matrices or vectors (`ProductOpInterface`): linear layers,
-    attention, interactions, and blocks that decompose into them. What is rounded, and what stays f32
-    (sums, parameters, optimizer state, norms, losses, scores of catalogues), is in
+    attention, interactions, sampled softmax, and blocks that decompose into them. What is rounded, and
+    what stays f32 (sums, parameters, optimizer state, norms, losses, scores of catalogues), is in
     docs/mixed-precision.md.
 
     ```mlir
@@ -331,8 +331,13 @@ def DecomposeBlocks : GenRecPass<"genrec-decompose-blocks"> {
     %r = genrec.rsqrt %e
     %y = genrec.mul %x, %r
     ```
+
+    Products with `bf16` that become parts of row kernels (`sampled_softmax`) get factors that
+    `genrec.round_factor` makes, once for all that multiply a value, in place of the attribute.
   }];
-  let statistics = [Statistic<"blocks", "blocks", "composite ops rewritten">];
+  let statistics = [
+    Statistic<"blocks", "blocks", "composite ops rewritten">,
+    Statistic<"products", "products", "products of row kernels whose factors became ops">];
 }
 
 def PickCatalogueRows : GenRecPass<"genrec-pick-catalogue-rows"> {

@@ -158,7 +158,8 @@ struct SumMemory {
       ScatteredSum &sum = scattered[count++];
       const int64_t leaving = step->domains[shape.domain].capacity;
       sum = {shape, {}, leaving, results.to[i], results.size[i] / shape.stride};
-      words += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled);
+      words += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled,
+                              shape.isRounded);
       const int64_t bytes = scatteredScratchBytes(sum);
       scratchBytes = bytes > scratchBytes ? bytes : scratchBytes;
     }
@@ -170,7 +171,8 @@ struct SumMemory {
       const SumShape &shape = scattered[i].shape;
       const int64_t leaving = scattered[i].leaving;
       scattered[i].terms = scatteredTerms(memory, leaving, shape.terms);
-      memory += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled);
+      memory += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled,
+                               shape.isRounded);
     }
   }
 };

@@ -60,6 +60,7 @@ struct SumShape {
   int32_t domain;                       ///< index of the domain whose rows leave terms
   bool isScaled;                        ///< a term has a coefficient
   int32_t firstTerms[kMostTermVectors]; ///< by vector: the first of its terms within a row
+  bool isRounded = false;               ///< vectors are of bfloat16, a whole multiple of 8
 };
 
 /// Where the terms of `rows` rows lie from `memory` on, which is aligned to 64 bytes: a key per
@@ -75,10 +76,10 @@ struct ScatteredTerms {
 GENREC_HOST_DEVICE int64_t coefficientFloats(int64_t terms, bool isScaled) {
   return isScaled ? (terms + 3) / 4 * 4 : 0;
 }
-/// Floats of a row: coefficients and vectors.
-GENREC_HOST_DEVICE int64_t valueFloats(int64_t terms, int64_t vectors, int64_t width,
-                                       bool isScaled) {
-  return coefficientFloats(terms, isScaled) + vectors * width;
+/// Words of a row: coefficients and vectors.
+GENREC_HOST_DEVICE int64_t valueFloats(int64_t terms, int64_t vectors, int64_t width, bool isScaled,
+                                       bool isRounded = false) {
+  return coefficientFloats(terms, isScaled) + vectors * (isRounded ? width / 2 : width);
 }
 
 GENREC_HOST_DEVICE ScatteredTerms scatteredTerms(float *memory, int64_t rows, int64_t terms) {
@@ -86,8 +87,8 @@ GENREC_HOST_DEVICE ScatteredTerms scatteredTerms(float *memory, int64_t rows, in
 }
 /// Words of memory that they take, in whole cache lines.
 GENREC_HOST_DEVICE int64_t scatteredWords(int64_t rows, int64_t terms, int64_t vectors,
-                                          int64_t width, bool isScaled) {
-  const int64_t values = rows * valueFloats(terms, vectors, width, isScaled);
+                                          int64_t width, bool isScaled, bool isRounded = false) {
+  const int64_t values = rows * valueFloats(terms, vectors, width, isScaled, isRounded);
   return (rows * terms + 15) / 16 * 16 + (values + 15) / 16 * 16;
 }
 

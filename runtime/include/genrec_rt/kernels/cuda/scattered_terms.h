@@ -11,36 +11,44 @@
 #define GENREC_RT_KERNELS_CUDA_SCATTERED_TERMS_H
 
 #include "genrec_rt/kernels/cuda/lanes.h"
+#include "genrec_rt/kernels/shared/row_values.h"
+
+#include <type_traits>
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
 /// Of all rows of a kernel, `rows` at most, in `memory`; and the memory behind them. Template
 /// arguments are the members of the SumShape.
-template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled>
+template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, bool IsRounded = false>
 __device__ inline ScatteredTerms termsOf(float *memory, int64_t rows) {
   return scatteredTerms(memory, rows, Terms);
 }
-template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled>
+template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, bool IsRounded = false>
 __device__ inline float *behindTerms(float *memory, int64_t rows) {
-  return memory + scatteredWords(rows, Terms, Vectors, Width, IsScaled);
+  return memory + scatteredWords(rows, Terms, Vectors, Width, IsScaled, IsRounded);
 }
 
 /// Those of one row that are multiples of one vector: where their keys, coefficients (null: none)
 /// and the vector go.
-struct RowTerms {
+template <class Element> struct TermsOfRow {
   uint32_t *keys;
   float *coefficients;
-  float *vector;
+  Element *vector;
 };
+using RowTerms = TermsOfRow<float>;
+using RoundedTerms = TermsOfRow<Bf16>;
 
 /// Of row `row`: the terms from `First` on, multiples of vector `Vector`.
 template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, int64_t First,
-          int64_t Vector>
-__device__ inline RowTerms rowTerms(const ScatteredTerms &terms, int64_t row) {
-  float *values = terms.values + row * valueFloats(Terms, Vectors, Width, IsScaled);
+          int64_t Vector, bool IsRounded = false>
+__device__ inline std::conditional_t<IsRounded, RoundedTerms, RowTerms>
+rowTerms(const ScatteredTerms &terms, int64_t row) {
+  using Element = std::conditional_t<IsRounded, Bf16, float>;
+  float *values = terms.values + row * valueFloats(Terms, Vectors, Width, IsScaled, IsRounded);
+  auto *vectors = reinterpret_cast<Element *>(values + coefficientFloats(Terms, IsScaled));
   return {terms.keys + row * Terms + First, IsScaled ? values + First : nullptr,
-          values + coefficientFloats(Terms, IsScaled) + Vector * Width};
+          vectors + Vector * Width};
 }
 
 namespace detail {
@@ -49,26 +57,30 @@ __device__ inline uint32_t termKey(int64_t index) {
   return index < 0 ? ScatteredTerms::kNoRow : static_cast<uint32_t>(index);
 }
 
+__device__ inline void setElement(float &to, float value) { to = value; }
+__device__ inline void setElement(Bf16 &to, float value) { to = narrowed(value); }
+
 /// D elements that lanes keep or that lie in memory, by packs; `to` is aligned to them where D is a
-/// multiple of the pack.
-template <int64_t D, int64_t L, int64_t V, class X>
-__device__ inline void storeVector(float *to, const X &value) {
+/// multiple of the pack. To bfloat16 they are rounded already.
+template <int64_t D, int64_t L, int64_t V, class Element, class X>
+__device__ inline void storeVector(Element *to, const X &value) {
   constexpr int64_t kPack = V < D ? V : D;
   if constexpr (kPack > 1 && D % kPack == 0 && L > 1) {
 #pragma unroll
     for (int64_t pack = 0; pack < kPacks<D, L, V>; ++pack) {
       const int64_t first = firstOfPack<L, V>(pack);
       if (first < D) {
-        float values[kPack];
+        Element values[kPack];
 #pragma unroll
         for (int64_t j = 0; j < kPack; ++j)
-          values[j] = elementOf(value, pack * kPack + j, first + j);
+          setElement(values[j], elementOf(value, pack * kPack + j, first + j));
         storePack<kPack>(to + first, values);
       }
     }
   } else {
-    forElements<D, L, V>(
-        [&](int64_t slot, int64_t element) { to[element] = elementOf(value, slot, element); });
+    forElements<D, L, V>([&](int64_t slot, int64_t element) {
+      setElement(to[element], elementOf(value, slot, element));
+    });
   }
 }
 
@@ -94,8 +106,17 @@ __device__ inline void addElement(const RowTerms &to, int64_t index, float value
   }
 }
 
-template <int64_t D, int64_t L, int64_t V, class Index>
-__device__ inline void scatterAddOuter(const RowTerms &to, int64_t, const Index *index,
+/// A multiple of the vector that the row's other terms leave.
+template <int64_t L, int64_t V>
+__device__ inline void addMultiple(const RoundedTerms &to, int64_t index, float coefficient) {
+  if (isFirstLane<L>()) {
+    *to.keys = detail::termKey(index);
+    *to.coefficients = coefficient;
+  }
+}
+
+template <int64_t D, int64_t L, int64_t V, class Element, class Index>
+__device__ inline void scatterAddOuter(const TermsOfRow<Element> &to, int64_t, const Index *index,
                                        const float *coefficients, int64_t n, const float *q) {
   detail::storeVector<D, L, V>(to.vector, q);
   for (int64_t j = lane<L>(); j < n; j += L) {
