@@ -108,7 +108,7 @@ ATTENTION = [
     Defect("a tile is taken by nobody", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "atomicAdd(list.taken, 1) * 2"),
     Defect("tiles are taken without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.taken, 1)", "(*list.taken)++"),
     Defect("tiles are counted without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(list.counts + bin, 1);", "++list.counts[bin];"),
-    Defect("one block counts tiles without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(next + bin, 1); });", "++next[bin]; });"),
+    Defect("one block counts tiles without an atomic", TILE_LIST, LIST_TESTS, "atomicAdd(next + bin, 1)", "++next[bin]"),
     Defect("tiles are counted before bins are 0", TILE_LIST, LIST_TESTS, "__syncthreads(); // all are 0", "; // all are 0"),
     Defect("begins of bins are found before all are counted", TILE_LIST, LIST_TESTS, "__syncthreads(); // all are counted", "; // all"),
     Defect("a second launch finds all tiles taken", CALLS, "AttentionHopper.WideHeadsTakeTwoLaunches", "++again.taken;", ";"),

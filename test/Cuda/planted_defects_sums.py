@@ -55,7 +55,7 @@ SUMS = [
            "shape.isRounded ? shape.width / 2 : shape.width", "shape.width"),
     Defect("columns of bfloat16 are read where those of floats lie", SCATTERED, "ScatteredSums.OfRounded*",
            "reinterpret_cast<const Element *>(vector) + own", "reinterpret_cast<const Element *>(vector + own)"),
-    Defect("rounded vectors of any width are read eight columns at a time", SCATTERED, "ScatteredSums.OfRounded*", "both % 8 == 0 ?", "width % 8 == 0 ?"),
+    Defect("rounded vectors of any width are read eight columns at a time", SCATTERED, "ScatteredSums.OfRounded*", "both % 8 == 0", "width % 8 == 0"),
     Defect("of two bfloat16 the first is read twice", GATHERED, "GatheredRows.SoftmaxOfRounded*", "slot % 2 ? pair & 0xFFFF0000U : pair << 16", "pair << 16"),
     Defect("a warp's sum is written over one that is read", SEGMENTS, WARP_SUM_TESTS, "__syncwarp(); // the last sum", "; // the last sum"),
     Defect("a warp's sum is read before it is there", SEGMENTS, WARP_SUM_TESTS, "__syncwarp();\n  return", ";\n  return"),

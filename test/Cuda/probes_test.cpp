@@ -308,24 +308,23 @@ TEST_F(Probes, ProductsThatReadBothAcrossRows) {
 __global__ void __launch_bounds__(kHopperThreads, 1) moveRegisters(const float *in, float *out) {
 #if defined(GENREC_HAS_HOPPER)
   constexpr int kHeld = 180;
-  using Config = AttentionConfig<Bf16, 128, 128, ScoreKind::silu, kCausal>;
-  takeRoles<Config>([](int) {},
-                    [&] {
-                      const int thread = static_cast<int>(threadIdx.x) - kWarpgroup;
-                      float held[kHeld], sum = 0;
+  takeRoles<MostForConsumers>(
+      [](int) {},
+      [&] {
+        const int thread = static_cast<int>(threadIdx.x) - kWarpgroup;
+        float held[kHeld], sum = 0;
 #pragma unroll
-                      for (int i = 0; i < kHeld; ++i)
-                        held[i] = in[(thread + i) % 64];
-                      for (int round = 0; round < 3; ++round)
+        for (int i = 0; i < kHeld; ++i)
+          held[i] = in[(thread + i) % 64];
+        for (int round = 0; round < 3; ++round)
 #pragma unroll
-                        for (int i = 0; i < kHeld; ++i)
-                          held[i] += held[(i + 1) % kHeld];
+          for (int i = 0; i < kHeld; ++i)
+            held[i] += held[(i + 1) % kHeld];
 #pragma unroll
-                      for (int i = 0; i < kHeld; ++i)
-                        sum += held[i];
-                      out[blockIdx.x * (kConsumers * kWarpgroup) + static_cast<unsigned>(thread)] =
-                          sum;
-                    });
+        for (int i = 0; i < kHeld; ++i)
+          sum += held[i];
+        out[blockIdx.x * (kConsumers * kWarpgroup) + static_cast<unsigned>(thread)] = sum;
+      });
 #endif
 }
 
