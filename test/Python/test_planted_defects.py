@@ -46,6 +46,26 @@ def test_there_are_at_least_forty() -> None:
     assert len({defect.name for defect in planted.DEFECTS}) == len(planted.DEFECTS)
 
 
+def told_by_ninja(tool: str, *targets: str) -> list[str]:
+    command = ["ninja", "-C", str(PROGRAM.parents[1]), "-t", tool, *targets]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_shared_tests_include_nothing_with_defects() -> None:
+    """Tests that genrec-simt-defects has from genrec-simt-tests: planted.cmake names them."""
+    inputs = [line.strip() for line in told_by_ninja("query", "bin/genrec-simt-defects")]
+    shared = [
+        name
+        for name in inputs
+        if name.startswith("test/Cuda/CMakeFiles/genrec-simt-tests.dir/") and name.endswith(".o")
+    ]
+    assert shared
+    damaged = tuple(f"/{folder}/{defect.file}" for defect in planted.DEFECTS for folder in ("runtime", "test"))
+    read = {line.strip() for line in told_by_ninja("deps", *shared)}
+    assert any(name.endswith("/genrec_rt/cuda/device.h") for name in read)
+    assert not [name for name in read if name.endswith(damaged)]
+
+
 # Of the others whole models are the judge: test/EndToEnd/test_planted_sessions.py.
 OF_UNIT_TESTS = {number: defect for number, defect in enumerate(planted.DEFECTS, 1) if not defect.runs}
 
