@@ -276,8 +276,8 @@ DEFECTS = [
            "GENREC_CUDA_LAUNCH(stream, shapeOfThreads(cells.rows, kThreads), mergeFlagsKernel, cells, left, right);\n"
            "  GENREC_CUDA_LAUNCH(stream, shapeOfRows(cells.rows, shift), mergeKernel, cells, left, right, shift);"),
     Defect("rows that are asked for are not ordered", EXCHANGE, EXCHANGE_TESTS,
-           "stableOrder.run(ownedNumbers.data(), asked, asked, ownedOrder.ensure(roomFor(asked), queue),\n                  queue);",
-           "ownedOrder.ensure(roomFor(asked), queue);"),
+           "stableOrder.run(ownedNumbers.data(), asked, room, ownedOrder.ensure(room, queue), queue);",
+           "ownedOrder.ensure(room, queue);"),
     Defect("all lanes flag a row", EXCHANGED, EXCHANGE_TESTS, "if (lane != 0)\n      continue;"),
     Defect("a cell begins where the last one does", EXCHANGED, EXCHANGE_TESTS, "cell <= here", "cell < here"),
     Defect("one key too many has an owner", EXCHANGED, EXCHANGE_TESTS, "u < *distinct.total", "u <= *distinct.total"),

@@ -283,16 +283,9 @@ Batch Unique::place(const int64_t *ids, int64_t count, const int64_t *segmentOff
                     int64_t segments, bool skipsZero, const Owners &owners,
                     const LookBackTiles &ofOwners, cudaStream_t stream) {
   const int64_t words = wordsOf(count);
-  const Batch batch{ids,
-                    count,
-                    segmentOffsets,
-                    segments,
-                    slots.ensure(2 * count, stream),
-                    slotOf.ensure(count, stream),
-                    firsts.ensure(words, stream),
-                    repeats.ensure(words, stream),
-                    ranks.ensure(words, stream),
-                    skipsZero};
+  reserve(count, stream);
+  const Batch batch{ids,           count,         segmentOffsets, segments,     slots.data(),
+                    slotOf.data(), firsts.data(), repeats.data(), ranks.data(), skipsZero};
   GENREC_CUDA_LAUNCH(stream, shapeOf(clearedItems(words)), clearSlots, batch, words, ofOwners,
                      owners);
   GENREC_CUDA_LAUNCH(stream, shapeOf(tilesOf(count) * kThreads), placeIds, batch, tilesOf(count),

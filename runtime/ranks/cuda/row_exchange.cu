@@ -337,9 +337,9 @@ void RowExchange::numberWanted() {
   }
   if (!collects || asked == 0)
     return;
-  stableOrder.reserve(roomFor(asked), roomFor(asked), queue);
-  stableOrder.run(ownedNumbers.data(), asked, asked, ownedOrder.ensure(roomFor(asked), queue),
-                  queue);
+  const int64_t room = roomFor(asked); // also the limit: how many passes an order takes
+  stableOrder.reserve(room, room, queue);
+  stableOrder.run(ownedNumbers.data(), asked, room, ownedOrder.ensure(room, queue), queue);
   findSegments(ownedNumbers.data(), ownedOrder.data(), asked, ownedTotal.data(),
                segments.ensure(roomFor(asked) + 1, queue), queue);
   findAskers(askedCells, ownedOrder.data(), askedRows.ensure(roomFor(asked), queue), queue);
