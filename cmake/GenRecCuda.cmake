@@ -62,7 +62,7 @@ function(_genrec_cuda_objects variable folder)
     endif()
     add_custom_command(OUTPUT ${object}
       COMMAND sh -c "\"$@\" 2>\"$0\" || { cat \"$0\" >&2; exit 1; }" ${object}.ptxas
-              env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${GENREC_CCACHE} ${GENREC_NVCC} ${GENREC_CUDA_FLAGS}
+              env CCACHE_DEPEND=true CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${GENREC_CCACHE} ${GENREC_NVCC} ${GENREC_CUDA_FLAGS}
               -I${CMAKE_SOURCE_DIR}/runtime/include -I${CMAKE_SOURCE_DIR}/runtime -I${CMAKE_BINARY_DIR}/include
               -MD -MF ${object}.d ${language} -c ${path} -o ${object}
       DEPENDS ${path} DEPFILE ${object}.d VERBATIM COMMENT "Compiling ${stem} with nvcc")

@@ -187,7 +187,7 @@ Fate MutantChecker::judgeMutant(ModelOp mutant, std::string &difference) {
 }
 
 /// CPU seconds that a mutant may take; most take milliseconds.
-static constexpr rlim_t kMostSeconds = 60;
+static constexpr rlim_t kMostMutantSeconds = 60;
 
 /// Judges a mutant in a child process, as a mutant may crash the interpreter or make it loop. Both
 /// count as caught.
@@ -199,7 +199,7 @@ Fate MutantChecker::judgeAside(ModelOp mutant, std::string &difference) {
   pid_t child = fork();
   if (child == 0) {
     close(STDERR_FILENO); // silences crash reports
-    rlimit most{kMostSeconds, kMostSeconds};
+    rlimit most{kMostMutantSeconds, kMostMutantSeconds};
     setrlimit(RLIMIT_CPU, &most);
     close(ends[0]);
     int fate = static_cast<int>(judgeMutant(mutant, difference));

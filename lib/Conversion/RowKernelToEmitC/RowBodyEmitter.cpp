@@ -9,8 +9,6 @@
 using namespace mlir;
 using namespace genrec;
 
-static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
-
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//

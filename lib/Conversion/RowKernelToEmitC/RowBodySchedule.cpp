@@ -21,8 +21,6 @@ int64_t genrec::getYieldedResult(RowKernelOp kernel, unsigned number) {
   llvm_unreachable("the yield has as many operands as there are such results");
 }
 
-static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
-
 static bool isSplat(Operation *op) {
   auto dense = dyn_cast<DenseElementsAttr>(cast<arith::ConstantOp>(op).getValue());
   return dense && dense.isSplat();

@@ -96,6 +96,8 @@ private:
 /// The result of `kernel` that operand `number` of its yield belongs to.
 int64_t getYieldedResult(RowKernelOp kernel, unsigned number);
 
+inline bool isVector(mlir::Value value) { return mlir::isa<mlir::VectorType>(value.getType()); }
+
 /// The number of elements of a vector.
 int64_t getExtent(mlir::Value value);
 

@@ -36,8 +36,6 @@ public:
 
 } // namespace
 
-static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
-
 /// Whether `value` is a row of an input of which the body reads slices alone, in the memory of the
 /// input: no lane has all of its elements.
 static bool isReadInSlices(RowKernelOp kernel, Value value) {

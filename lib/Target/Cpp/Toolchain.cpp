@@ -249,8 +249,9 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   return Error::success();
 }
 
-void Toolchain::visitInputs(function_ref<void(StringRef)> text, function_ref<void(StringRef)> file,
-                            function_ref<void(StringRef)> folder) const {
+void Toolchain::visitInputs(llvm::function_ref<void(StringRef)> text,
+                            llvm::function_ref<void(StringRef)> file,
+                            llvm::function_ref<void(StringRef)> folder) const {
   text(compiler);
   if (Expected<std::string> path = findCompiler())
     file(*path);

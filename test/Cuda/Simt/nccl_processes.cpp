@@ -2,6 +2,8 @@
 
 #include "nccl_processes.h"
 
+#include "simt.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -21,11 +23,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a rank waits for others, in the call itself; GENREC_SIMT_PATIENCE says another time.
-std::chrono::seconds longest() {
-  const char *given = std::getenv("GENREC_SIMT_PATIENCE");
-  return std::chrono::seconds(given ? std::atoi(given) : 300);
-}
+/// How long a rank waits for others, in the call itself.
+std::chrono::seconds longest() { return std::chrono::seconds(patienceOr(300)); }
 
 /// Before the bytes of a send.
 struct Header {

@@ -151,13 +151,13 @@ private:
 };
 thread_local int EngineMutex::depth = 0;
 
-constexpr auto kPatience = std::chrono::seconds(60);
+std::chrono::seconds patience() { return std::chrono::seconds(patienceOr(60)); }
 
 bool EngineMutex::waitUntil(const std::function<bool()> &isDone) {
   closeMemory();
   const int before = std::exchange(depth, 0);
   std::unique_lock<std::mutex> held(mutex, std::adopt_lock);
-  const bool result = changed.wait_for(held, kPatience, isDone);
+  const bool result = changed.wait_for(held, patience(), isDone);
   held.release();
   depth = before;
   return result;
@@ -172,7 +172,7 @@ bool EngineMutex::wait() {
   const int before = std::exchange(depth, 0);
   const uint64_t seen = generation;
   std::unique_lock<std::mutex> held(mutex, std::adopt_lock);
-  const bool isChanged = changed.wait_for(held, kPatience, [&] { return generation != seen; });
+  const bool isChanged = changed.wait_for(held, patience(), [&] { return generation != seen; });
   held.release();
   depth = before;
   return isChanged;

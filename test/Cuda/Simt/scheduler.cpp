@@ -48,6 +48,7 @@ static int64_t numberOf(const char *variable, int64_t otherwise) {
   return text ? std::strtoll(text, nullptr, 10) : otherwise;
 }
 const int defect = static_cast<int>(numberOf("GENREC_SIMT_DEFECT", 0));
+int64_t patienceOr(int64_t seconds) { return numberOf("GENREC_SIMT_PATIENCE", seconds); }
 uint64_t defaultSeed() { return static_cast<uint64_t>(numberOf("GENREC_SIMT_SEED", 1)); }
 
 namespace {

@@ -8,10 +8,6 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
 
-static std::string numbered(StringRef name, size_t index) {
-  return (name + " " + Twine(index)).str();
-}
-
 /// The stack_domains that made `domain`; if there is none, an error at `op`.
 static FailureOr<StackDomainsOp> findStack(Operation *op, FlatSymbolRefAttr domain) {
   if (auto stack = dyn_cast_or_null<StackDomainsOp>(makerOf(op, domain)))

@@ -10,10 +10,6 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
 
-static std::string numbered(StringRef name, size_t index) {
-  return (name + " " + Twine(index)).str();
-}
-
 static bool isPooled(ResultRole role) { return role == ResultRole::pooled; }
 
 static bool isAccumulated(ResultRole role) {

@@ -22,6 +22,10 @@ std::string rules::typeText(Type type) {
   return text;
 }
 
+std::string rules::numbered(StringRef name, size_t index) {
+  return (name + " " + Twine(index)).str();
+}
+
 static unsigned elementBit(Type type) {
   if (type.isInteger(1))
     return i1;

@@ -34,6 +34,9 @@ enum Elements : unsigned {
 /// A type as text. (Diagnostics add quotes to types that they print.)
 std::string typeText(mlir::Type type);
 
+/// The name in a message of an operand or a result that there are several of: "ids 2".
+std::string numbered(llvm::StringRef name, size_t index);
+
 /// A dimension of any size.
 constexpr int64_t kFree = mlir::ShapedType::kDynamic;
 
