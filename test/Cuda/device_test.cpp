@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../runtime/session/device_state.h"
 #include "../../runtime/session/device_updates.h"
 #include "../../runtime/session/ranks.h"
 #include "../Runtime/store_conformance.h"
@@ -123,6 +124,33 @@ TEST_F(DevicePromises, NewIdsHaveRowsHoweverLateAnswersCome) {
   }
 }
 
+/// The same of what a bound counts; of tables that share a store, the largest one is another than
+/// the first.
+TEST_F(DevicePromises, BoundsHoldHoweverLateAnswersCome) {
+  simt::options().queues = simt::Completion::late;
+  for (const bool areMerged : {false, true}) {
+    StoreConfig config = configOf(4, 0);
+    config.rules.bound = 50;
+    if (areMerged) {
+      config.keyBits = 40;
+      config.members.assign(3, config.initializer);
+    }
+    const int64_t key = areMerged ? int64_t(1) << 40 : 0;
+    device->use(DeviceQueue::dispatch);
+    const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
+    const StoreStream on = StoreStream::ofDevice(device->stream());
+    Copy<int64_t> first(idsFrom(key, 30)), second(idsFrom(key + 30, 30));
+    Copy<float *> rows(std::vector<float *>(30, nullptr));
+    device->beginDispatch();
+    store->findOrAdmit(on, first.data(), nullptr, 30, 1, rows.data(), nullptr);
+    store->findOrAdmit(on, second.data(), nullptr, 30, 2, rows.data(), nullptr);
+    device->synchronize(); // the answer that is there is that of the first call
+    store->findOrAdmit(on, second.data(), nullptr, 1, 3, rows.data(), nullptr);
+    store->evict(on, 3, -1);
+    EXPECT_LE(store->memberSize(on, areMerged ? 1 : 0), 50);
+  }
+}
+
 /// Rows of earlier steps make room; those of the step that is under way stay.
 TEST_F(DevicePromises, RowsAreCachedForTheStepThatLooksThemUp) {
   constexpr int64_t kRows = 128;
@@ -181,6 +209,59 @@ TEST_F(DevicePromises, NumbersOfErasedRowsOutliveGrowth) {
   rows = lookUp(*store, idsFrom(30000, 140));
   for (size_t i = 0; i < rows.size(); ++i)
     EXPECT_EQ(rows[i], before[i < 100 ? 99 - i : 339 - i]);
+}
+
+/// A step that runs finds its rows' identities by where chunks begin; the next one may need a chunk
+/// more.
+TEST_F(DevicePromises, GrowthWaitsForWhoeverSearchesChunks) {
+  StoreConfig config = configOf(1000, 0);
+  config.element = RowElement::bf16;
+  device->use(DeviceQueue::dispatch);
+  const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
+  Copy<float *> rows(lookUp(*store, {1, 2, 3}));
+  Copy<uint64_t> identities(std::vector<uint64_t>(3));
+  Copy<int64_t> ids(std::vector<int64_t>(3000, 2)); // which might be as many rows
+  Copy<float *> found(std::vector<float *>(3000, nullptr));
+  simt::options().queues = simt::Completion::late;
+  const auto on = [&](DeviceQueue queue) { return StoreStream::ofDevice(device->streamOf(queue)); };
+  store->identify(on(DeviceQueue::compute), rows.data(), 3, nullptr, identities.data());
+  const int64_t bytes = namedBytes("test.t.values");
+  device->beginDispatch();
+  store->findOrInsert(on(DeviceQueue::dispatch), ids.data(), nullptr, 3000, found.data());
+  EXPECT_GT(namedBytes("test.t.values"), bytes);
+  const std::vector<uint64_t> made = identities.fetch();
+  for (size_t i = 0; i < made.size(); ++i)
+    EXPECT_EQ(made[i], config.identityOf(static_cast<int64_t>(i) + 1));
+}
+
+/// Lists of a catalogue have one offset more than there are lists.
+TEST_F(DevicePromises, CataloguesAreBroughtWhole) {
+  const std::unique_ptr<DeviceState> state = DeviceState::make(deviceModel());
+  const std::vector<int64_t> offsets = {0, 2, 2, 5}, parent = {0, 0, 2, 2, 2};
+  const std::vector<uint64_t> identity = {11, 12, 13, 14, 15};
+  genrec_domain above{}, lists{}, to{};
+  above.count = 3;
+  lists.count = 5;
+  lists.parent_domain = &above;
+  lists.offsets = offsets.data();
+  lists.parent = parent.data();
+  lists.identity = identity.data();
+  state->useCatalogue(1, lists, to);
+  const auto expectSame = [](const auto *onDevice, const auto &expected) {
+    auto found = expected;
+    std::ranges::fill(found, 77);
+    GENREC_CUDA_CHECK(cudaMemcpy(found.data(), onDevice, found.size() * sizeof(found[0]),
+                                 cudaMemcpyDeviceToHost));
+    EXPECT_EQ(found, expected);
+  };
+  expectSame(to.offsets, offsets);
+  expectSame(to.parent, parent);
+  expectSame(to.identity, identity);
+  genrec_domain again{};
+  state->useCatalogue(1, lists, again); // which is there
+  EXPECT_EQ(again.offsets, to.offsets);
+  EXPECT_EQ(again.identity, to.identity);
+  state->finish();
 }
 
 /// Fetches of two lookups, whose rows are given by hand.
