@@ -211,6 +211,33 @@ TEST_F(DevicePromises, NumbersOfErasedRowsOutliveGrowth) {
     EXPECT_EQ(rows[i], before[i < 100 ? 99 - i : 339 - i]);
 }
 
+/// What was listed, and ids that wait for a row, are forgotten with the rows.
+TEST_F(DevicePromises, ClearForgetsListsAndIdsThatWait) {
+  StoreConfig config = configOf(4, 0);
+  config.keyBits = 40;
+  config.members.assign(2, config.initializer);
+  config.rules.admitAfter = 2;
+  device->use(DeviceQueue::dispatch);
+  const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
+  const StoreStream on = StoreStream::ofDevice(device->stream());
+  Copy<int64_t> ids(idsFrom((int64_t(1) << 40) + 7, 3));
+  Copy<float *> rows(std::vector<float *>(3, nullptr));
+  device->beginDispatch();
+  for (int64_t step = 1; step < 5; ++step) {
+    store->findOrAdmit(on, ids.data(), nullptr, 3, step, rows.data(), nullptr);
+    EXPECT_EQ(store->memberSize(on, 1), step % 2 ? 0 : 3) << step;
+    if (step == 2) {
+      store->clear(on);
+      EXPECT_EQ(store->memberSize(on, 1), 0);
+    }
+  }
+  Copy<int64_t> others(idsFrom(100, 2));
+  store->findOrAdmit(on, others.data(), nullptr, 2, 5, rows.data(), nullptr);
+  store->clear(on);
+  store->findOrAdmit(on, others.data(), nullptr, 2, 6, rows.data(), nullptr);
+  EXPECT_EQ(store->memberSize(on, 0), 0);
+}
+
 /// A step that runs finds its rows' identities by where chunks begin; the next one may need a chunk
 /// more.
 TEST_F(DevicePromises, GrowthWaitsForWhoeverSearchesChunks) {
