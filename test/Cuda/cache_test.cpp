@@ -243,6 +243,7 @@ TEST_F(CudaCache, ClearForgetsRowsAndScores) {
   store.insert({1, 1, 1, 2, 3});
   store.clear();
   EXPECT_EQ(store.size(), 0);
+  EXPECT_EQ(store.find({2})[0], nullptr);
   store.insert({1, 2, 2, 3, 3});
   store.insert({4});
   EXPECT_EQ(store.find({1})[0], nullptr) << "1 has occurred once since";

@@ -237,6 +237,33 @@ TEST_P(DeviceSteps, AreReportedBeforeTheErrorOfTheNextBatch) {
   EXPECT_EQ(session->stepsDone(), 3u);
 }
 
+/// The first id that a table has not is named with its row; the step has changed nothing that the
+/// next session would see.
+TEST_P(DeviceSteps, AnIdBeyondItsTableIsNamed) {
+  std::unique_ptr<Session> session = make();
+  std::vector<Samples> batches = batchesOf(3, 30);
+  batches[1].ids[17] = batches[1].ids[23] = (int64_t(1) << 20) + 5;
+  batches[1].ids[19] = -1;
+  PreparedSource source(batches);
+  std::vector<uint64_t> reported;
+  std::string message;
+  try {
+    session->run(
+        Mode::train, source,
+        [&](const StepReport &report) {
+          reported.push_back(report.step);
+          return true;
+        },
+        [](uint64_t) { return false; });
+  } catch (const Error &error) {
+    message = error.what();
+  }
+  EXPECT_THAT(message, testing::AllOf(testing::HasSubstr("row 17 of 'sample'"),
+                                      testing::HasSubstr("1048581"),
+                                      testing::HasSubstr("the 20 bits of table 't'")));
+  EXPECT_THAT(reported, testing::ElementsAre(1));
+}
+
 /// Nobody needs to look at steps.
 TEST_P(DeviceSteps, CountWithoutReports) {
   std::unique_ptr<Session> session = make();

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
+#include <numeric>
 
 using namespace genrec::rt;
 using namespace genrec::rt::cuda;
@@ -114,6 +115,16 @@ TEST(LinearProducts, ContractionsOverRows) {
       // Room for more rows, as a larger batch before left it, changes nothing.
       EXPECT_EQ(contract(rows, 4 * rows + 1000, k, n, x, y), got);
     }
+}
+
+/// From 16,385 rows on there are as many chunks as there may be, and these have more rows.
+TEST(LinearProducts, ContractionsHaveSoManyChunksAtMost) {
+  const int64_t rows = 64 * 256 + 70;
+  std::vector<float> x(static_cast<size_t>(rows)), y(x.size(), 1);
+  for (size_t r = 0; r < x.size(); ++r)
+    x[r] = static_cast<float>(r % 5); // sums are exact
+  const float sum = std::accumulate(x.begin(), x.end(), 0.0f);
+  EXPECT_EQ(contract(rows, rows + 2000, 1, 1, x, y), std::vector{sum});
 }
 
 TEST(LinearProducts, PairsOfVectorsAreChainsOfMultiplyAdds) {

@@ -183,50 +183,67 @@ TEST(ListDomains, Lengthened) {
   }
 }
 
+/// Lists of `others`, rows of `above` and lists of `events`, joined below `above`.
+void testJoined(genrec_step &step, const HostDomain &aboveHost, const DeviceDomain &aboveThere,
+                const HostDomain &othersHost, const DeviceDomain &othersThere,
+                const HostDomain &eventsHost, const DeviceDomain &eventsThere) {
+  const genrec_domain *above = &aboveHost.view, *events = &eventsHost.view,
+                      *others = &othersHost.view;
+  Made made(above->count, events->count + others->count + above->count);
+  HostDomain &host = *made.host;
+  kernels::concatDomains(&step, above, &host.view, host.offsets.data(), host.parent.data(),
+                         host.identity.data(), others, above, events);
+  genrec_domain *there[] = {othersThere.get(), aboveThere.get(), eventsThere.get()};
+  joinLists(aboveThere.get(), {{there[0], there[1], there[2]}, 3}, made.made, testStream());
+  made.expectEqual("joined");
+  const genrec_domain *parts[] = {others, above, events};
+  for (int number = 0; number < 3; ++number)
+    expectSameMove(
+        host.view.count, parts[number]->count, "splitRows",
+        [&](int64_t width, auto *x, int64_t ldX, auto *out) {
+          kernels::splitRows(&step, &host.view, width, x, ldX, out, number, others, above, events);
+        },
+        [&](RowsIn x, RowsOut out) {
+          splitJoinedRows(made.there.get(), {{there[0], there[1], there[2]}, 3}, number, x, out,
+                          testStream());
+        });
+  // One matrix holds the rows of all parts; the second begins a row later, the third two.
+  const int64_t most = std::max({events->count, others->count, above->count}) + 2;
+  expectSameMove(
+      most, host.view.count, "concatRows",
+      [&](int64_t width, auto *x, int64_t ldX, auto *out) {
+        kernels::concatRows(&step, &host.view, width, out, others, x, ldX, above, x + ldX, ldX,
+                            events, x + 2 * ldX, ldX);
+      },
+      [&](RowsIn x, RowsOut out) {
+        JoinedRows rows;
+        for (const genrec_domain *part : there) {
+          rows.domains[rows.count] = part;
+          rows.values[rows.count] = {static_cast<const char *>(x.values) + rows.count * x.step,
+                                     x.step};
+          ++rows.count;
+        }
+        joinRows(made.there.get(), rows, out, testStream());
+      });
+}
+
 TEST(ListDomains, Joined) {
   for (const Lengths &lengths : listShapes()) {
     Lists lists(lengths);
-    const genrec_domain *users = &lists.users->view, *events = &lists.events->view,
-                        *others = &lists.others->view;
-    Made made(lists.lists(), events->count + others->count + lists.lists());
-    HostDomain &host = *made.host;
-    kernels::concatDomains(&lists.step, users, &host.view, host.offsets.data(), host.parent.data(),
-                           host.identity.data(), others, users, events);
-    genrec_domain *there[] = {lists.othersThere.get(), lists.usersThere.get(),
-                              lists.eventsThere.get()};
-    joinLists(lists.usersThere.get(), {{there[0], there[1], there[2]}, 3}, made.made, testStream());
-    made.expectEqual("joined");
-    const genrec_domain *parts[] = {others, users, events};
-    for (int number = 0; number < 3; ++number)
-      expectSameMove(
-          host.view.count, parts[number]->count, "splitRows",
-          [&](int64_t width, auto *x, int64_t ldX, auto *out) {
-            kernels::splitRows(&lists.step, &host.view, width, x, ldX, out, number, others, users,
-                               events);
-          },
-          [&](RowsIn x, RowsOut out) {
-            splitJoinedRows(made.there.get(), {{there[0], there[1], there[2]}, 3}, number, x, out,
-                            testStream());
-          });
-    // One matrix holds the rows of all parts; the second begins a row later, the third two.
-    const int64_t most = std::max({events->count, others->count, users->count}) + 2;
-    expectSameMove(
-        most, host.view.count, "concatRows",
-        [&](int64_t width, auto *x, int64_t ldX, auto *out) {
-          kernels::concatRows(&lists.step, &host.view, width, out, others, x, ldX, users, x + ldX,
-                              ldX, events, x + 2 * ldX, ldX);
-        },
-        [&](RowsIn x, RowsOut out) {
-          JoinedRows rows;
-          for (const genrec_domain *part : there) {
-            rows.domains[rows.count] = part;
-            rows.values[rows.count] = {static_cast<const char *>(x.values) + rows.count * x.step,
-                                       x.step};
-            ++rows.count;
-          }
-          joinRows(made.there.get(), rows, out, testStream());
-        });
+    testJoined(lists.step, *lists.users, lists.usersThere, *lists.others, lists.othersThere,
+               *lists.events, lists.eventsThere);
   }
+}
+
+/// What lists are joined below has lists of its own, whose lengths are others.
+TEST(ListDomains, JoinedBelowLists) {
+  Lists lists({3, 0, 1, 4});
+  const Host first = makeLists(*lists.events, {2, 0, 1, 5, 3, 0, 0, 1}, lists.random),
+             second = makeLists(*lists.events, {0, 4, 1, 1, 0, 2, 0, 3}, lists.random);
+  const DeviceDomain firstThere(*first, &lists.eventsThere),
+      secondThere(*second, &lists.eventsThere);
+  testJoined(lists.step, *lists.events, lists.eventsThere, *first, firstThere, *second,
+             secondThere);
 }
 
 TEST(ListDomains, Paired) {
@@ -392,7 +409,7 @@ void testPoolGradient(Lists &lists, ListChoice choice, int64_t width) {
   const int64_t ldX = width + 2, ldGradient = width + 1;
   auto x = randomValues<float>(events->count * ldX, lists.random);
   for (float &value : x)
-    value = static_cast<int>(value) % 3 == 0    ? 500.0f // equal greatest ones
+    value = static_cast<int>(value) % 3 == 0    ? 1500.0f // equal greatest ones
             : static_cast<int>(value) % 50 == 1 ? __builtin_nanf("")
                                                 : value;
   const auto gradient = randomValues<float>(lists.lists() * ldGradient, lists.random);

@@ -12,6 +12,18 @@ namespace {
 
 using testing::HasSubstr;
 
+/// Of two ranks: sends so many bytes to the other one, and expects so many.
+void exchangeWithOther(Communicator &comm, conformance::Memory &memory, int64_t sent,
+                       int64_t expected) {
+  std::vector<char> out(static_cast<size_t>(sent)), in(static_cast<size_t>(expected));
+  std::vector<SendPart> send(2);
+  std::vector<ReceivePart> receive(2);
+  const int32_t other = 1 - comm.getRank();
+  send[other] = {memory.give(out.data(), sent), sent};
+  receive[other] = {memory.give(in.data(), expected), expected};
+  comm.exchange(send, receive, memory.where());
+}
+
 class NcclComm : public testing::TestWithParam<uint64_t> {
 protected:
   void TearDown() override {
@@ -78,7 +90,47 @@ TEST_P(NcclComm, RanksThatDoNotAgreeAreNamedWhereThatIsChecked) {
                     conformance::checkExchange(comm, 40, memory);
                   }),
               HasSubstr("the keys of step 37"));
+  EXPECT_THAT(run(2,
+                  [](Communicator &comm, conformance::Memory &memory) {
+                    comm.setPurpose({comm.getRank() == 0 ? "the keys" : "the rows", 5});
+                    conformance::checkExchange(comm, 40, memory);
+                  }),
+              HasSubstr("the keys of step 5"));
+  EXPECT_THAT(run(2,
+                  [](Communicator &comm, conformance::Memory &memory) {
+                    comm.setPurpose({"the sums", 8});
+                    exchangeWithOther(comm, memory, 8, comm.getRank() == 0 ? 8 : 16);
+                  }),
+              HasSubstr("rank 0 sends 8 bytes to rank 1, which expects 16"));
   unsetenv("GENREC_COMM_CHECK");
+}
+
+TEST_P(NcclComm, ARankSendsItselfWhatItExpects) {
+  const auto body = [](Communicator &comm, conformance::Memory &memory) {
+    std::vector<char> bytes(16);
+    auto *own = static_cast<char *>(memory.give(bytes.data(), 16));
+    const SendPart send[] = {{own, 8}};
+    const ReceivePart receive[] = {{own + 8, 4}};
+    try {
+      comm.exchange(send, receive, memory.where());
+    } catch (const CommError &error) {
+      EXPECT_TRUE(error.isOwn);
+      throw;
+    }
+  };
+  EXPECT_THAT(run(1, body), HasSubstr("rank 0 sends itself 8 bytes and expects 4"));
+}
+
+TEST_P(NcclComm, ADuplicateWaitsAsLong) {
+  EXPECT_EQ(run(2,
+                [](Communicator &comm, conformance::Memory &memory) {
+                  comm.setPatience(std::chrono::milliseconds(4321));
+                  const std::unique_ptr<Communicator> other = comm.duplicate();
+                  EXPECT_EQ(other->getPatience(), std::chrono::milliseconds(4321));
+                  conformance::checkExchange(*other, 40, memory);
+                  conformance::checkExchange(comm, 40, memory);
+                }),
+            "");
 }
 
 } // namespace

@@ -22,14 +22,14 @@ float asFloat(float x) { return x; }
 float asFloat(Bf16 x) { return toFloat(x); }
 template <class To> float expected(float x) { return factor(sizeof(To) == 2, x); }
 
-/// Rows from `firstRow` on, of `count`, in room for `capacity` of them.
+/// Rows from `firstRow` on, of `count`, in room for `room` more than there are, or less.
 template <class To>
-void expectCopy(const Case &c, int64_t count, bool clearsRest, int64_t firstRow) {
+void expectCopy(const Case &c, int64_t count, bool clearsRest, int64_t firstRow, int64_t room) {
   SCOPED_TRACE(testing::Message() << c.parts << " parts of " << c.fromSize << " to " << c.toSize
                                   << ", " << count << " rows from " << firstRow << ", by "
                                   << c.ldFrom << " to " << c.ldTo << ", " << c.shiftFrom << " and "
                                   << c.shiftTo << (clearsRest ? ", clears" : ""));
-  const int64_t capacity = std::max<int64_t>(count - firstRow, 0) + 5;
+  const int64_t capacity = std::max<int64_t>(count - firstRow, 0) + room;
   std::vector<float> from(static_cast<size_t>(c.shiftFrom + count * c.ldFrom));
   for (size_t i = 0; i < from.size(); ++i)
     from[i] = valueOf(static_cast<int64_t>(i));
@@ -37,7 +37,7 @@ void expectCopy(const Case &c, int64_t count, bool clearsRest, int64_t firstRow)
   const std::vector<To> old(static_cast<size_t>(c.shiftTo + capacity * c.ldTo), before);
   std::mt19937_64 random(1);
   auto host = makeRoot(count, random);
-  DeviceDomain domain(*host, nullptr, firstRow + capacity);
+  DeviceDomain domain(*host, nullptr, std::max(count, firstRow + capacity));
   Copy<float> source(from);
   Copy<To> result(old);
   copyParts(PartCopy<To>{domain.get(), capacity, c.parts, source.data() + c.shiftFrom, c.ldFrom,
@@ -67,7 +67,9 @@ template <class To> void expectCopies(const Case &c) {
   for (int64_t count : {0, 1, 130})
     for (bool clearsRest : {false, true})
       for (int64_t firstRow : {0, 3})
-        expectCopy<To>(c, count, clearsRest, firstRow);
+        expectCopy<To>(c, count, clearsRest, firstRow, 5);
+  expectCopy<To>(c, 130, false, 3, -60);
+  expectCopy<To>(c, 130, true, 3, -60);
 }
 
 TEST(PartCopies, OfFloats) {
@@ -80,6 +82,7 @@ TEST(PartCopies, OfFloats) {
   expectCopies<float>({1, 8, 8, 12, 12, 2});
   expectCopies<float>({1, 8, 8, 12, 12, 0, 1});
   expectCopies<float>({3, 2, 4, 6, 20});
+  expectCopies<float>({1, 8, 8, 8, 10}); // later rows are not aligned
 }
 
 TEST(PartCopies, OfFactors) {
@@ -90,6 +93,7 @@ TEST(PartCopies, OfFactors) {
   expectCopies<Bf16>({2, 25, 32, 50, 64, 1});
   expectCopies<Bf16>({1, 16, 16, 16, 16, 2});
   expectCopies<Bf16>({1, 16, 16, 16, 16, 0, 1});
+  expectCopies<Bf16>({1, 16, 16, 16, 20});
   expectCopies<Bf16>({1, 2560, 2560, 2560, 2560}); // more units than a block has threads
 }
 

@@ -19,14 +19,15 @@ add_custom_command(OUTPUT ${planted}/stamp ${planted_sources} BYPRODUCTS ${plant
 add_custom_target(plant-defects DEPENDS ${planted}/stamp)
 # Tests that include no header with defects are the same objects as those of genrec-simt-tests. Where test_planted_defects.py
 # says that one includes what now has a defect, it belongs into the list below.
-set(undamaged concat_test device_model device_ranks_test device_steps_test distinct_test library_products_test list_domains_test
-    part_copies_test rank_model rank_test row_checks_test row_picks_test sized_products_test)
+set(undamaged concat_test device_model device_ranks_test device_steps_test device_test distinct_test library_products_test
+    list_domains_test nccl_comm_test part_copies_test rank_model rank_test row_checks_test row_picks_test
+    sized_products_test)
 list(JOIN undamaged "|" undamaged)
 add_genrec_simt_tests(genrec-simt-defects RUNTIME ${planted}
   attention_hopper_test.cpp attention_list_test.cpp attention_mma_test.cpp attention_plain_test.cpp attention_times_test.cpp cache_test.cpp store_test.cpp
   row_rules_test.cpp hot_rows_test.cpp unique_test.cpp prefix_sums_test.cpp scattered_sums_test.cpp segments_test.cpp pools_test.cpp
   cross_attention_test.cpp cached_store_test.cpp row_exchange_test.cpp columns_test.cpp linear_products_test.cpp large_sizes_test.cpp
-  gathered_rows_test.cpp row_bodies_test.cpp
+  distinct_rows_test.cpp gathered_rows_test.cpp row_bodies_test.cpp row_sums_test.cpp
   "$<FILTER:$<TARGET_OBJECTS:genrec-simt-tests>,INCLUDE,/(${undamaged})\\.cpp>" ${planted_sources})
 if(TARGET genrec-simt-defects)
   target_link_libraries(genrec-simt-defects PRIVATE genrec_cpu_reference)

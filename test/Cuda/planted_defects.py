@@ -14,6 +14,7 @@ from planted_defects_bodies import BODY_DEFECTS
 from planted_defects_calls import CALLS
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_models import MODELS
+from planted_defects_promises import PROMISES
 from planted_defects_steps import STEPS_AND_EXCHANGES
 from planted_defects_sums import SUMS
 from planted_defects_unique import LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
@@ -457,6 +458,7 @@ DEFECTS = [
     *STEPS_AND_EXCHANGES,
     *MODELS,
     *BODY_DEFECTS,
+    *PROMISES,
 ]  # fmt: skip
 
 

@@ -296,6 +296,8 @@ TEST(Rank, Scores) {
     expectScoreGradients(*c, first, width, false);
     expectScoreGradients(*c, first, width, true);
   }
+  Catalogue deep(Lengths(3, 0), 5, 4100); // longer than what products are cut at
+  expectScores(deep, 0, 5);
 }
 
 TEST(Rank, ScoresByTheLibrary) {

@@ -28,8 +28,11 @@ void expectPicked(int64_t rows, int64_t users, int64_t width, int64_t once, uint
   DeviceDomain sourceThere(*source), domainThere(*domain);
   auto numbers = [&](int64_t count) {
     std::vector<int64_t> result(static_cast<size_t>(count));
-    for (int64_t &number : result)
-      number = static_cast<int64_t>(random() % static_cast<uint64_t>(rows + 1)) - 1;
+    for (int64_t &number : result) // without rows there are numbers, too
+      number =
+          random() % 8 == 0
+              ? -1
+              : static_cast<int64_t>(random() % static_cast<uint64_t>(std::max<int64_t>(rows, 1)));
     return result;
   };
   const auto ofRows = numbers(users * width), alone = numbers(once);

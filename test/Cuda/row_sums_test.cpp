@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -45,6 +46,8 @@ void expectTreeOfChunks(const std::vector<int64_t> &sizes) {
     std::vector<float> sums(static_cast<size_t>(std::max<int64_t>(chunks, 1) * floats));
     for (float &sum : sums)
       sum = rows ? static_cast<float>(draw() % 20000) / 777 - 13 : 0;
+    for (size_t chunk = 0; rows && chunk * static_cast<size_t>(floats) < sums.size(); ++chunk)
+      sums[chunk * static_cast<size_t>(floats)] = -0.0f; // which no 0 is added to
     const std::vector<float> expected = addedInTree(sums, chunks, floats);
     float *onDevice = nullptr, *results = nullptr;
     genrec_domain *domain = nullptr;
@@ -55,7 +58,7 @@ void expectTreeOfChunks(const std::vector<int64_t> &sizes) {
     domain->count = rows;
     GENREC_CUDA_CHECK(cudaMemcpy(onDevice, sums.data(), sums.size() * 4, cudaMemcpyHostToDevice));
     GENREC_CUDA_CHECK(
-        cudaMemsetAsync(results, 0, static_cast<size_t>(floats) * 4, cuda::test::testStream()));
+        cudaMemsetAsync(results, 0x77, static_cast<size_t>(floats) * 4, cuda::test::testStream()));
     SumResults where{};
     int64_t at = 0;
     for (int64_t size : sizes) {
@@ -73,6 +76,8 @@ void expectTreeOfChunks(const std::vector<int64_t> &sizes) {
       EXPECT_EQ(std::memcmp(found.data() + at, expected.data() + at, static_cast<size_t>(size) * 4),
                 0)
           << rows << " rows";
+      for (int64_t behind = at + size; behind < at + wholeLines(size); ++behind)
+        EXPECT_EQ(std::bit_cast<uint32_t>(found[static_cast<size_t>(behind)]), 0x77777777u);
       at += wholeLines(size);
     }
     GENREC_CUDA_CHECK(cudaFree(onDevice));
@@ -84,6 +89,7 @@ void expectTreeOfChunks(const std::vector<int64_t> &sizes) {
 TEST(RowSums, ChunksAreAddedInTheTreeOfTheCpu) {
   expectTreeOfChunks({1});
   expectTreeOfChunks({1, 50, 17});
+  expectTreeOfChunks({16, 3});
 }
 
 /// A kernel as it is emitted where rows of a chunk are spread: row i adds x[i N …], N floats.

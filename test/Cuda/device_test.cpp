@@ -1,0 +1,367 @@
+//===- device_test.cpp - What sessions are promised of a device -----------===//
+//
+// genrec_rt/device.h and what stands on it alone, without a session: promises that the results of
+// whole steps do not depend on, or seldom.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../runtime/session/device_state.h"
+#include "../../runtime/session/device_updates.h"
+#include "../../runtime/session/ranks.h"
+#include "../Runtime/store_conformance.h"
+#include "device_copy.h"
+#include "device_model.h"
+#include "simt.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/cuda/memory.h"
+#include "genrec_rt/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+using rt::test::configOf;
+using testing::ElementsAre;
+
+class DevicePromises : public testing::Test {
+protected:
+  DevicePromises() : devices(genrec_rt_cuda_device()), device(devices->open(nullptr)) {}
+  void TearDown() override {
+    EXPECT_EQ(simt::errorMessage(), "");
+    simt::clearError();
+    simt::options() = {};
+  }
+
+  /// A store looks `ids` up in a step of its own, or in the one that is under way.
+  std::vector<float *> lookUp(TableStore &store, const std::vector<int64_t> &ids,
+                              bool beginsStep = true) {
+    Copy<int64_t> onDevice(ids);
+    Copy<float *> rows(std::vector<float *>(ids.size(), nullptr));
+    device->use(DeviceQueue::dispatch);
+    if (beginsStep)
+      device->beginDispatch();
+    store.findOrInsert(StoreStream::ofDevice(device->stream()), onDevice.data(), nullptr,
+                       static_cast<int64_t>(ids.size()), rows.data());
+    return rows.fetch();
+  }
+
+  static std::vector<int64_t> idsFrom(int64_t first, int64_t count) {
+    std::vector<int64_t> ids(static_cast<size_t>(count));
+    std::iota(ids.begin(), ids.end(), first);
+    return ids;
+  }
+
+  std::unique_ptr<genrec_rt_device> devices;
+  std::unique_ptr<Device> device;
+};
+
+/// Graphs are dropped where this number has risen: nothing else may tell them.
+TEST_F(DevicePromises, MemoryThatIsGivenBackRaisesItsVersion) {
+  void *memory = device->allocate("test", 100);
+  const int64_t before = device->memoryVersion();
+  device->release(memory);
+  EXPECT_GT(device->memoryVersion(), before);
+}
+
+/// A store that never waited again would take more memory for ids that it has already.
+TEST_F(DevicePromises, StoresKeepTheirMemoryWhereIdsRepeat) {
+  simt::options().queues = simt::Completion::late; // answers are there where they are waited for
+  device->use(DeviceQueue::dispatch);
+  const std::unique_ptr<TableStore> store = device->makeStore(configOf(4, 0), "test.t");
+  std::vector<int64_t> ids(600);
+  for (size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<int64_t>(i % 5);
+  Copy<int64_t> onDevice(ids);
+  Copy<float *> rows(std::vector<float *>(ids.size(), nullptr));
+  int64_t warm = 0;
+  for (int step = 0; step < 60; ++step) {
+    device->beginDispatch();
+    store->findOrInsert(StoreStream::ofDevice(device->stream()), onDevice.data(), nullptr, 600,
+                        rows.data());
+    if (step == 20)
+      warm = device->counts().allocations;
+  }
+  EXPECT_EQ(device->counts().allocations, warm);
+}
+
+/// What the host does not know yet it adds to what it has heard: ids of calls that are under way,
+/// and of those since the answer was asked for.
+TEST_F(DevicePromises, NewIdsHaveRowsHoweverLateAnswersCome) {
+  constexpr int64_t kNew = 600; // of rows of which a chunk has 2,048
+  simt::options().queues = simt::Completion::late;
+  for (const bool waits : {false, true}) {
+    device->use(DeviceQueue::dispatch);
+    const std::unique_ptr<TableStore> store = device->makeStore(configOf(1000, 0), "test.t");
+    const StoreStream on = StoreStream::ofDevice(device->stream());
+    std::vector<Copy<int64_t>> ids;
+    std::vector<Copy<float *>> rows;
+    for (int64_t call = 0; call < 8; ++call) {
+      ids.emplace_back(idsFrom(call * kNew, kNew));
+      rows.emplace_back(std::vector<float *>(kNew, nullptr));
+    }
+    device->beginDispatch();
+    const int64_t waited = simt::waitCount();
+    for (size_t call = 0; call < ids.size(); ++call) {
+      store->findOrInsert(on, ids[call].data(), nullptr, kNew, rows[call].data());
+      if (waits && call % 2 == 1) // the answer that comes is that of the call before
+        device->synchronize();
+    }
+    EXPECT_LE(simt::waitCount() - waited, waits ? 5 : 1);
+    std::set<float *> all;
+    for (const Copy<float *> &each : rows)
+      for (float *row : each.fetch())
+        all.insert(row);
+    EXPECT_EQ(static_cast<int64_t>(all.size()), 8 * kNew);
+    EXPECT_EQ(all.count(nullptr), 0u);
+    EXPECT_EQ(store->size(on), 8 * kNew);
+  }
+}
+
+/// The same of what a bound counts; of tables that share a store, the largest one is another than
+/// the first.
+TEST_F(DevicePromises, BoundsHoldHoweverLateAnswersCome) {
+  simt::options().queues = simt::Completion::late;
+  for (const bool areMerged : {false, true}) {
+    StoreConfig config = configOf(4, 0);
+    config.rules.bound = 50;
+    if (areMerged) {
+      config.keyBits = 40;
+      config.members.assign(3, config.initializer);
+    }
+    const int64_t key = areMerged ? int64_t(1) << 40 : 0;
+    device->use(DeviceQueue::dispatch);
+    const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
+    const StoreStream on = StoreStream::ofDevice(device->stream());
+    Copy<int64_t> first(idsFrom(key, 30)), second(idsFrom(key + 30, 30));
+    Copy<float *> rows(std::vector<float *>(30, nullptr));
+    device->beginDispatch();
+    store->findOrAdmit(on, first.data(), nullptr, 30, 1, rows.data(), nullptr);
+    store->findOrAdmit(on, second.data(), nullptr, 30, 2, rows.data(), nullptr);
+    device->synchronize(); // the answer that is there is that of the first call
+    store->findOrAdmit(on, second.data(), nullptr, 1, 3, rows.data(), nullptr);
+    store->evict(on, 3, -1);
+    EXPECT_LE(store->memberSize(on, areMerged ? 1 : 0), 50);
+  }
+}
+
+/// Rows of earlier steps make room; those of the step that is under way stay.
+TEST_F(DevicePromises, RowsAreCachedForTheStepThatLooksThemUp) {
+  constexpr int64_t kRows = 128;
+  device->use(DeviceQueue::dispatch);
+  const std::unique_ptr<TableStore> store = device->makeStore(configOf(4, 0), "test.t", kRows);
+  std::vector<float *> first = lookUp(*store, idsFrom(0, kRows));
+  std::ranges::sort(first);
+  const auto cached = [&](int64_t from, bool beginsStep) {
+    const std::vector<float *> rows = lookUp(*store, idsFrom(from, kRows), beginsStep);
+    return std::ranges::count_if(
+        rows, [&](float *row) { return std::ranges::binary_search(first, row); });
+  };
+  EXPECT_LT(cached(kRows, false), kRows / 4);
+  for (int64_t step = 1; step < 4; ++step)
+    EXPECT_GT(cached((step + 1) * kRows, true), kRows / 2) << step;
+}
+
+/// The ledger is what messages and tests read.
+TEST_F(DevicePromises, MemoryIsCountedByName) {
+  const int64_t allocations = namedAllocations("test.ledger");
+  void *onDevice = allocateNamed("test.ledger.a", 100, testStream());
+  void *pinned = allocateNamedHost("test.ledger.b", 30);
+  void *afterAll = allocateNamed("test.ledger.c", 7, testStream());
+  EXPECT_EQ(namedBytes("test.ledger"), 137);
+  EXPECT_EQ(namedBytes("test.ledger.b"), 30);
+  freeNamed(onDevice, testStream());
+  EXPECT_EQ(namedBytes("test.ledger"), 37);
+  freeNamedHost(pinned);
+  EXPECT_EQ(namedBytes("test.ledger"), 7);
+  freeNamedAfterAll(afterAll);
+  EXPECT_EQ(namedBytes("test.ledger"), 0);
+  EXPECT_EQ(namedAllocations("test.ledger"), allocations + 3);
+}
+
+/// Numbers of erased rows stay known while the store grows.
+TEST_F(DevicePromises, NumbersOfErasedRowsOutliveGrowth) {
+  device->use(DeviceQueue::dispatch);
+  const std::unique_ptr<TableStore> store = device->makeStore(configOf(1000, 0), "test.t");
+  const StoreStream on = StoreStream::ofDevice(device->stream());
+  const auto erase = [&](int64_t first, int64_t count) {
+    Copy<int64_t> ids(idsFrom(first, count));
+    store->erase(on, ids.data(), count);
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  };
+  const std::vector<float *> before = lookUp(*store, idsFrom(0, 300));
+  lookUp(*store, idsFrom(20000, 1600)); // the first chunk has 2,048 rows
+  erase(200, 100);
+  std::vector<int64_t> ids = idsFrom(10000, 60); // take numbers of the last ones
+  ids.resize(200, 10000);                        // as many ids might be new: a chunk more
+  const int64_t bytes = namedBytes("test.t.values");
+  std::vector<float *> rows = lookUp(*store, ids);
+  EXPECT_GT(namedBytes("test.t.values"), bytes);
+  for (size_t i = 0; i < 60; ++i)
+    EXPECT_EQ(rows[i], before[299 - i]) << "the row that was erased last comes first";
+  erase(0, 100);
+  rows = lookUp(*store, idsFrom(30000, 140));
+  for (size_t i = 0; i < rows.size(); ++i)
+    EXPECT_EQ(rows[i], before[i < 100 ? 99 - i : 339 - i]);
+}
+
+/// What was listed, and ids that wait for a row, are forgotten with the rows.
+TEST_F(DevicePromises, ClearForgetsListsAndIdsThatWait) {
+  StoreConfig config = configOf(4, 0);
+  config.keyBits = 40;
+  config.members.assign(2, config.initializer);
+  config.rules.admitAfter = 2;
+  device->use(DeviceQueue::dispatch);
+  const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
+  const StoreStream on = StoreStream::ofDevice(device->stream());
+  Copy<int64_t> ids(idsFrom((int64_t(1) << 40) + 7, 3));
+  Copy<float *> rows(std::vector<float *>(3, nullptr));
+  device->beginDispatch();
+  for (int64_t step = 1; step < 5; ++step) {
+    store->findOrAdmit(on, ids.data(), nullptr, 3, step, rows.data(), nullptr);
+    EXPECT_EQ(store->memberSize(on, 1), step % 2 ? 0 : 3) << step;
+    if (step == 2) {
+      store->clear(on);
+      EXPECT_EQ(store->memberSize(on, 1), 0);
+    }
+  }
+  Copy<int64_t> others(idsFrom(100, 2));
+  store->findOrAdmit(on, others.data(), nullptr, 2, 5, rows.data(), nullptr);
+  store->clear(on);
+  store->findOrAdmit(on, others.data(), nullptr, 2, 6, rows.data(), nullptr);
+  EXPECT_EQ(store->memberSize(on, 0), 0);
+}
+
+/// A step that runs finds its rows' identities by where chunks begin; the next one may need a chunk
+/// more.
+TEST_F(DevicePromises, GrowthWaitsForWhoeverSearchesChunks) {
+  StoreConfig config = configOf(1000, 0);
+  config.element = RowElement::bf16;
+  device->use(DeviceQueue::dispatch);
+  const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
+  Copy<float *> rows(lookUp(*store, {1, 2, 3}));
+  Copy<uint64_t> identities(std::vector<uint64_t>(3));
+  Copy<int64_t> ids(std::vector<int64_t>(3000, 2)); // which might be as many rows
+  Copy<float *> found(std::vector<float *>(3000, nullptr));
+  simt::options().queues = simt::Completion::late;
+  const auto on = [&](DeviceQueue queue) { return StoreStream::ofDevice(device->streamOf(queue)); };
+  store->identify(on(DeviceQueue::compute), rows.data(), 3, nullptr, identities.data());
+  const int64_t bytes = namedBytes("test.t.values");
+  device->beginDispatch();
+  store->findOrInsert(on(DeviceQueue::dispatch), ids.data(), nullptr, 3000, found.data());
+  EXPECT_GT(namedBytes("test.t.values"), bytes);
+  const std::vector<uint64_t> made = identities.fetch();
+  for (size_t i = 0; i < made.size(); ++i)
+    EXPECT_EQ(made[i], config.identityOf(static_cast<int64_t>(i) + 1));
+}
+
+/// Lists of a catalogue have one offset more than there are lists.
+TEST_F(DevicePromises, CataloguesAreBroughtWhole) {
+  const std::unique_ptr<DeviceState> state = DeviceState::make(deviceModel());
+  const std::vector<int64_t> offsets = {0, 2, 2, 5}, parent = {0, 0, 2, 2, 2};
+  const std::vector<uint64_t> identity = {11, 12, 13, 14, 15};
+  genrec_domain above{}, lists{}, to{};
+  above.count = 3;
+  lists.count = 5;
+  lists.parent_domain = &above;
+  lists.offsets = offsets.data();
+  lists.parent = parent.data();
+  lists.identity = identity.data();
+  state->useCatalogue(1, lists, to);
+  const auto expectSame = [](const auto *onDevice, const auto &expected) {
+    auto found = expected;
+    std::ranges::fill(found, 77);
+    GENREC_CUDA_CHECK(cudaMemcpy(found.data(), onDevice, found.size() * sizeof(found[0]),
+                                 cudaMemcpyDeviceToHost));
+    EXPECT_EQ(found, expected);
+  };
+  expectSame(to.offsets, offsets);
+  expectSame(to.parent, parent);
+  expectSame(to.identity, identity);
+  genrec_domain again{};
+  state->useCatalogue(1, lists, again); // which is there
+  EXPECT_EQ(again.offsets, to.offsets);
+  EXPECT_EQ(again.identity, to.identity);
+  state->finish();
+}
+
+/// Fetches of two lookups, whose rows are given by hand.
+class GivenRows final : public DeviceRowExchange {
+public:
+  GivenRows(Device &device, std::vector<float *> rows, const std::vector<float> &sums)
+      : device(device), count(static_cast<int64_t>(rows.size())), rows(rows), sums(sums),
+        descriptor({genrec_domain{}}) {}
+
+  void begin() override {}
+  void setReplicated(std::span<const std::vector<char>>) override {}
+  int64_t *layOutKeys(std::span<const DeviceRowRequest>) override { return nullptr; }
+  void ask(Communicator &, bool) override {}
+  void bring(Communicator &, const FindRows &) override {}
+  void beginPortion(int32_t) override {}
+  void contribute(int32_t, int32_t, const genrec_domain *, int64_t, float *const *,
+                  const float *) override {}
+  void endPortion(int32_t) override {}
+  void collect() override {}
+  Update getUpdate(int32_t) const override {
+    Update update;
+    update.rows = rows.data();
+    update.sums = sums.data();
+    update.capacity = count;
+    return update;
+  }
+  void describe(int32_t, genrec_domain *owned) override {
+    genrec_domain domain{};
+    domain.count = domain.max_length = count;
+    GENREC_CUDA_CHECK(cudaMemcpyAsync(owned, &domain, sizeof domain, cudaMemcpyHostToDevice,
+                                      static_cast<cudaStream_t>(device.stream())));
+  }
+  void end() override {}
+  ExchangeCounts getTraffic() const override { return {}; }
+  std::vector<int64_t> countAsked(int32_t) const override { return {}; }
+
+private:
+  Device &device;
+  int64_t count;
+  mutable Copy<float *> rows;
+  mutable Copy<float> sums;
+  Copy<genrec_domain> descriptor;
+};
+
+/// A row of two fetches is one; where its sums cancel it is updated all the same, as momentum and
+/// decay change it.
+TEST_F(DevicePromises, RowsOfTwoFetchesAreJoinedWhateverTheirSum) {
+  const ExchangedTables tables(deviceModel(), std::vector<std::shared_ptr<TableStore>>(1),
+                               std::vector<char>{0});
+  Copy<float> memory(std::vector<float>(3 * kDim));
+  float *a = memory.data(), *b = a + kDim, *c = b + kDim;
+  device->use(DeviceQueue::compute);
+  GivenRows first(*device, {a, b}, {1, 2, 3, 4, 0, 0, 0, 0});
+  GivenRows later(*device, {c, a}, {5, 6, 7, 8, -1, -2, -3, -4});
+  DeviceUpdates updates(*device, tables);
+  updates.begin();
+  updates.add(first);
+  updates.add(later);
+  updates.layOut();
+  updates.join();
+  Copy<genrec_domain> owned({genrec_domain{}});
+  updates.describe(0, owned.data());
+  EXPECT_EQ(updates.capacity(0), 4);
+  ASSERT_EQ(owned.fetch()[0].count, 3);
+  std::vector<float *> rows(3);
+  std::vector<float> sums(3 * kDim);
+  GENREC_CUDA_CHECK(
+      cudaMemcpy(rows.data(), updates.of(0).rows, 3 * sizeof(float *), cudaMemcpyDeviceToHost));
+  GENREC_CUDA_CHECK(cudaMemcpy(sums.data(), updates.of(0).sums, sums.size() * sizeof(float),
+                               cudaMemcpyDeviceToHost));
+  EXPECT_THAT(rows, ElementsAre(a, b, c));
+  EXPECT_THAT(sums, ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 7, 8));
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test

@@ -1,0 +1,109 @@
+# ruff: noqa: E501 -- a defect per line
+"""Defects that results of whole steps seldom show: memory that grows, bounds that lag behind, what only a promise forbids."""
+
+from planting import Defect
+
+DEVICE, STORE, ERASE = "embedding/cuda/device.cu", "embedding/cuda/store.cu", "embedding/cuda/store_erase.cu"
+STORE_KERNELS, MEMORY, NCCL_COMM = "embedding/cuda/store_kernels.h", "core/cuda/memory.cu", "comm_nccl/nccl_comm.cu"
+SUMS, SCORES = "kernels/cuda/row_sums.cu", "kernels/cuda/item_scores.cu"
+DOMAINS, ROWS = "kernels/cuda/list_domains.cu", "kernels/cuda/list_rows.cu"
+COPIES, PICKS, CHECKS = "kernels/cuda/part_copies.cu", "kernels/cuda/row_picks.cu", "kernels/cuda/row_checks.cu"
+TOUCHED = "embedding/cuda/distinct_rows.cu"
+
+
+def promised(name: str, file: str, tests: str, old: str, new: str = ";", nth: int = 1) -> Defect:
+    return Defect(name, file, f"DevicePromises.{tests}", old, new, nth)
+
+
+def late(name: str, old: str, new: str = ";", file: str = STORE) -> Defect:
+    return promised(name, file, "NewIdsHaveRows*", old, new)
+
+
+def erased(name: str, file: str, old: str, new: str = ";") -> Defect:
+    return promised(name, file, "NumbersOfErasedRows*", old, new)
+
+
+def counted(name: str, old: str, nth: int) -> Defect:
+    return promised(name, MEMORY, "MemoryIsCounted*", old, ";", nth)
+
+
+def joined(name: str, file: str, old: str, new: str = ";") -> Defect:
+    return promised(name, file, "RowsOfTwoFetches*", old, new)
+
+
+def nccl(name: str, tests: str, old: str, new: str = ";") -> Defect:
+    return Defect(name, NCCL_COMM, f"Seeds/NcclComm.{tests}/0", old, new)
+
+
+PROMISES = [
+    # What a device promises a session.
+    joined("a row whose joined sum is 0 is not updated", "session/device_updates.cpp", "from.all = true;"),
+    joined("all entries count, but those without a gradient", TOUCHED, "isTouched && !all", "isTouched"),
+    promised("stores wait in the first step alone", DEVICE, "StoresKeep*", "storeStep.hasWaited = false;"),
+    promised("all steps of stores have one number", DEVICE, "RowsAreCached*", "++storeStep.number;"),
+    promised("each lookup of a step begins one", "embedding/cuda/cached_store.cu", "RowsAreCached*",
+             "std::exchange(lastStep, now) != now", "true"),
+    promised("graphs outlive memory that a device gave back", DEVICE, "MemoryThatIsGivenBack*",
+             "    ++memoryMoves();\n    freeNamed(memory, queue);", "freeNamed(memory, queue);"),
+    Defect("a graph has the scalars of the one before it, too", "session/device_step.cpp", "Seeds/DeviceSteps.MoreSteps*/0", "scalars.clear();", ";"),
+    Defect("what a failed capture has reported stays", "session/device_reports.cpp", "Seeds/DeviceSteps.ALookup*/0",
+           "reports.erase(reports.begin() + static_cast<ptrdiff_t>(reportsBefore), reports.end());", ";"),
+    promised("the last list of a catalogue has no end", "session/device_state.cpp", "CataloguesAre*",
+             "host.parent_domain ? host.parent_domain->count + 1 : 0", "host.parent_domain ? host.parent_domain->count : 0"),
+    Defect("an id beyond its table is looked up as none", DEVICE, "Seeds/DeviceSteps.AnId*/0", "noteRow(beyond, from.domain, i);", ";"),
+    Defect("the id of a note is not kept", DEVICE, "Seeds/DeviceSteps.AnId*/0", "keepNotedValue(beyond, ids.ids, sizeof *ids.ids, queue);", ";"),
+    Defect("sums of one portion are read where another has its own", DEVICE, "Seeds/DeviceRanks.KeepSumsOfAPortionUntilItGivesThem/0",
+           "gradients.reader", "0"),
+    # What the host knows of a store.
+    late("rows asked for since the answer are not counted", "rowsBound = answer->rows + asked;", "rowsBound = answer->rows;"),
+    late("slots asked for since the answer are not counted", "usedBound = answer->used + asked;", "usedBound = answer->used;"),
+    late("there is room for the rows of the batch before", "rowsBound + count > static_cast<int64_t>(chunks.size()) * addresses.chunkRows",
+         "rowsBound > static_cast<int64_t>(chunks.size()) * addresses.chunkRows"),
+    late("rows that made the store grow are not counted", "rowsBound += fresh;"),
+    late("rows that found room are not counted", "rowsBound += count;"),
+    late("slots that a batch may take are not counted", "usedBound += count;"),
+    promised("rows asked for since the answer are not of the bound", STORE, "BoundsHold*", "largestBound = answeredRows(0) + asked;",
+             "largestBound = answeredRows(0);"),
+    promised("the first of several tables is the largest", STORE, "BoundsHold*", "std::max(largestBound, answeredRows(member) + asked)", "largestBound"),
+    promised("a chunk's place is written where a step searches", STORE, "GrowthWaits*",
+             "if (chunkPlaces.front().number > 1)\n    GENREC_CUDA_CHECK(cudaDeviceSynchronize());"),
+    promised("rows that were listed are there when a store was cleared", STORE, "ClearForgets*", "++version;", nth=2),
+    promised("ids that wait are there when a store was cleared", STORE, "ClearForgets*", "waitingIds->clear(on);"),
+    Defect("a cache that was cleared finds its rows", STORE, "CudaCache.ClearForgets*", "cache->clear(stream);", ";"),
+    late("stores wait as often as they like", "options.step = &storeStep;", file=DEVICE),
+    erased("numbers of erased rows are lost where a store grows", ERASE, "freedNumbers.ensureKept(numbers, stream);",
+           "freedNumbers.ensure(numbers, stream);"),
+    erased("numbers are freed over those of earlier calls", ERASE, "counters->freed + ranks[i]", "ranks[i]"),
+    erased("rows that were freed before are forgotten", ERASE, "counters->freed += counters->fresh;", "counters->freed = counters->fresh;"),
+    erased("the row that was erased first comes first", STORE_KERNELS, "freedNumbers[freed - 1 - rank]", "freedNumbers[rank]"),
+    erased("numbers that are used again stay free", STORE_KERNELS, "counters->freed -= reused;"),
+    counted("pinned memory that is freed still counts", "all.entries.erase(memory);", 1),
+    counted("memory that is freed still counts", "all.entries.erase(memory);", 2),
+    counted("memory that is freed behind all work still counts", "all.entries.erase(memory);", 3),
+    counted("allocations of a device are not counted", "++all.allocations[name];", 1),
+    counted("allocations of pinned memory are not counted", "++all.allocations[name];", 2),
+    # Ranks that do not agree.
+    nccl("a rank sends itself more than it expects", "ARank*", "send[rank].bytes != receive[rank].bytes", "false"),
+    nccl("who noticed an error is not told", "ARank*", "error.isOwn = true;"),
+    nccl("purposes of exchanges are not compared", "RanksThat*", "std::strcmp(other.purpose, own.purpose) != 0", "false"),
+    nccl("bytes of exchanges are not compared", "RanksThat*", "other.bytes != receive[peer].bytes", "false"),
+    nccl("what a rank sends itself stays where it was", "Conforms", "send[rank].bytes > 0", "false"),
+    # Kernels.
+    Defect("sums behind the last chunk are added", SUMS, "RowSums.Chunks*", "(part + by) * each < chunks", "true"),
+    Defect("the float behind a result is written", SUMS, "RowSums.Chunks*", "column < results.size[i]", "column <= results.size[i]"),
+    Defect("scores of long vectors are cut", SCORES, "Rank.Scores", "p.inOrder = true;", ";"),
+    Defect("a part that is the domain above has as many rows as its list", DOMAINS, "ListDomains.JoinedBelow*",
+           "parts.parts[part] == above ? 1 : listLength(parts.parts[part], list)", "listLength(parts.parts[part], list)"),
+    Defect("rows of the domain above are looked for in their lists", ROWS, "ListDomains.JoinedBelow*",
+           "own == above ? row : listOfRow(own, row)", "listOfRow(own, row)"),
+    Defect("the last of equal values is the greatest", ROWS, "ListRows.Pool*", "chosen < 0 || value > most", "chosen < 0 || value >= most"),
+    Defect("a copy has all rows that there are", COPIES, "PartCopies.*", "left < 0 ? 0 : left < c.capacity ? left : c.capacity", "left"),
+    Defect("rows are aligned as their first one is", COPIES, "PartCopies.*", "c.ldTo % unit == 0", "true"),
+    Defect("no row is marked as the last of a word", PICKS, "RowPicks.Picked", "if (row < 0)\n      continue;", ";"),
+    Defect("numbers of no rows have places", PICKS, "RowPicks.Picked", "i < count && row >= 0 && bits.source->count > 0", "i < count && row >= 0"),
+    Defect("contractions have as many chunks as they like", "kernels/cuda/linear_products.cu", "LinearProducts.ContractionsHave*",
+           "even < kLeastChunk ? kLeastChunk : even", "kLeastChunk"),
+    Defect("a catalogue's rows are the only bound", CHECKS, "RowChecks.ACatalogue*", "last < c.high ? last : c.high", "last"),
+    Defect("gradients of a domain above are read row by row", TOUCHED, "DistinctRows.Sums*", "part.parents ? part.parents[i] : i", "i"),
+    Defect("long sums are added one by one", TOUCHED, "DistinctRows.Sums*", "size <= kMostSummed", "true"),
+]  # fmt: skip
