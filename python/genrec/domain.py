@@ -295,10 +295,6 @@ class Domain:
     # -- for this package ----------------------------------------------------------------------------------------------
 
     @property
-    def _is_root(self) -> bool:
-        return self._parent is None
-
-    @property
     def _root(self) -> "Domain":
         """The rows of the file that these lie below."""
         root = self

@@ -3,7 +3,7 @@
 import difflib
 import inspect
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from genrec import optim
 
@@ -107,6 +107,13 @@ def help_for_call(message: str) -> str:
         if found:
             return found.expand(help)
     return ""
+
+
+def public_names(module: dict[str, Any]) -> list[str]:
+    """The names of what a module, given by its globals, defines itself."""
+    return [
+        one for one, thing in module.items() if one[0] != "_" and getattr(thing, "__module__", "") == module["__name__"]
+    ]
 
 
 def raise_missing(module: str, name: str, helps: dict[str, str], names: list[str]) -> NoReturn:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vectors_of
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
-from genrec.hints import OF_LOSS, raise_missing
+from genrec.hints import OF_LOSS, public_names, raise_missing
 from genrec.labels import expect_logits, expect_one_domain, labelled, scalar
 from genrec.nn import functional
 from genrec.nn.functional import rows_of_floats
@@ -419,5 +419,4 @@ def _declare(
 
 
 def __getattr__(name: str) -> NoReturn:
-    own = [one for one, thing in globals().items() if one[0] != "_" and getattr(thing, "__module__", "") == __name__]
-    raise_missing(__name__, name, OF_LOSS, own)
+    raise_missing(__name__, name, OF_LOSS, public_names(globals()))

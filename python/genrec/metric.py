@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from genrec.catalogues import Catalogue, Items
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
-from genrec.hints import OF_METRIC, raise_missing
+from genrec.hints import OF_METRIC, public_names, raise_missing
 from genrec.labels import expect_logits, labelled
 from genrec.operands import as_value
 from genrec.ops import as_ids, both_valid, cast, squeeze
@@ -329,5 +329,4 @@ def _emit_metric(
 
 
 def __getattr__(name: str) -> NoReturn:
-    own = [one for one, thing in globals().items() if one[0] != "_" and getattr(thing, "__module__", "") == __name__]
-    raise_missing(__name__, name, OF_METRIC, own)
+    raise_missing(__name__, name, OF_METRIC, public_names(globals()))

@@ -8,7 +8,6 @@
 #include "identity.h"
 #include "model_tensors.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>

@@ -2,6 +2,7 @@
 
 #include "../core/aside_file.h"
 #include "../core/text.h"
+#include "../data/arrow_results.h"
 #include "chained_rows.h"
 #include "genrec_rt/checkpoint.h"
 #include "inspect.h"
@@ -19,11 +20,6 @@
 namespace genrec::rt {
 
 namespace {
-
-void check(const arrow::Status &status, const std::string &path) {
-  if (!status.ok())
-    throw Error(path + ": cannot be written: " + status.message());
-}
 
 /// What Arrow writes goes to a file that appears whole or not at all.
 class AsideStream final : public arrow::io::OutputStream {
@@ -66,13 +62,13 @@ std::shared_ptr<arrow::RecordBatch> makeBatch(const std::shared_ptr<arrow::Schem
   auto floats = std::make_shared<arrow::FloatBuilder>();
   arrow::ListBuilder vectors(arrow::default_memory_pool(), floats);
   for (int64_t i = 0; i < count; ++i) {
-    check(ids.Append(rows.id(first + i)), path);
-    check(vectors.Append(), path);
-    check(floats->AppendValues(values.data() + i * width, width), path);
+    checkWritten(ids.Append(rows.id(first + i)), path);
+    checkWritten(vectors.Append(), path);
+    checkWritten(floats->AppendValues(values.data() + i * width, width), path);
   }
   std::shared_ptr<arrow::Array> idArray, vectorArray;
-  check(ids.Finish(&idArray), path);
-  check(vectors.Finish(&vectorArray), path);
+  checkWritten(ids.Finish(&idArray), path);
+  checkWritten(vectors.Finish(&vectorArray), path);
   return arrow::RecordBatch::Make(schema, count, {idArray, vectorArray});
 }
 
@@ -96,12 +92,12 @@ int64_t exportTable(const std::string &path, const std::string &table, const std
       parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
   auto writing =
       parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), stream, properties);
-  check(writing.status(), out);
+  checkWritten(writing.status(), out);
   forBlocks(rows.size(), [&](int64_t first, int64_t count) {
-    check((*writing)->NewBufferedRowGroup(), out);
-    check((*writing)->WriteRecordBatch(*makeBatch(schema, rows, first, count, out)), out);
+    checkWritten((*writing)->NewBufferedRowGroup(), out);
+    checkWritten((*writing)->WriteRecordBatch(*makeBatch(schema, rows, first, count, out)), out);
   });
-  check((*writing)->Close(), out);
+  checkWritten((*writing)->Close(), out);
   stream->commit();
   return rows.size();
 }

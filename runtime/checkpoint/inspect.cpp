@@ -17,7 +17,6 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
-#include <set>
 
 namespace genrec::rt {
 
@@ -108,11 +107,7 @@ struct Difference {
       if (double by = std::abs(double(a[i]) - double(b[i])); !(by <= largest))
         largest = by; // a NaN stays
   }
-  std::string text() const {
-    char number[32];
-    std::snprintf(number, sizeof number, "%.6g", largest);
-    return number;
-  }
+  std::string text() const { return formatted("%.6g", largest); }
 };
 
 /// Compares two tables of one name.

@@ -8,8 +8,6 @@
 #include "saved_tables.h"
 #include "shared_tensors.h"
 
-#include <memory>
-
 namespace genrec::rt {
 
 /// Optimizer states of a file: it must have them, or they are left alone, whatever optimizer they

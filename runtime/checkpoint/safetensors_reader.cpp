@@ -5,6 +5,7 @@
 #include "../core/text.h"
 #include "element_types.h"
 #include "genrec_rt/error.h"
+#include "genrec_rt/kernels/shared/row_values.h"
 #include "genrec_rt/safetensors.h"
 #include "json_fields.h"
 
@@ -28,13 +29,6 @@ float fromHalf(uint16_t bits) {
   _Float16 half;
   std::memcpy(&half, &bits, sizeof half);
   return static_cast<float>(half);
-}
-
-float fromBf16(uint16_t bits) {
-  uint32_t word = static_cast<uint32_t>(bits) << 16;
-  float value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
 }
 
 template <class From, class To, class F>
@@ -133,10 +127,10 @@ void SafetensorsReader::parse(const std::string &header, int64_t dataBegin, int6
     if (offsets.size() != 2 || offsets[0] > offsets[1])
       throw fields.error("data_offsets", "is no pair of a begin and an end");
     if (offsets[1] > size - dataBegin)
-      throw Error(name + ": is truncated: tensor '" + key + "' ends at byte " +
-                  std::to_string(static_cast<uint64_t>(dataBegin) +
-                                 static_cast<uint64_t>(offsets[1])) +
-                  ", the file has " + std::to_string(size));
+      throw Error(
+          name + ": is truncated: tensor '" + key + "' ends at byte " +
+          std::to_string(static_cast<uint64_t>(dataBegin) + static_cast<uint64_t>(offsets[1])) +
+          ", the file has " + std::to_string(size));
     std::optional<int64_t> count = countOf(tensor.shape);
     int64_t bytes = 0;
     if (!count || __builtin_mul_overflow(*count, width, &bytes) || bytes != offsets[1] - offsets[0])
@@ -199,8 +193,7 @@ void SafetensorsReader::readAt(int64_t offset, int64_t count, char *to) const {
 }
 
 const std::vector<char> &SafetensorsReader::verifiedBlock(const std::string &wanted,
-                                                          const Tensor &from,
-                                                          int64_t block) const {
+                                                          const Tensor &from, int64_t block) const {
   int64_t blocks = blocksOf(from.end - from.begin);
   auto &progress = verified[wanted];
   if (!progress)
@@ -289,7 +282,7 @@ void SafetensorsReader::readFloats(const std::string &wanted, int64_t first, int
   else if (type == "F16")
     convert<uint16_t>(bytes, count, to, fromHalf);
   else
-    convert<uint16_t>(bytes, count, to, fromBf16);
+    convert<kernels::Bf16>(bytes, count, to, [](kernels::Bf16 x) { return kernels::widened(x); });
   for (int64_t i = 0; checks.finiteOnly && i < count; ++i)
     if (!std::isfinite(to[i])) {
       int64_t rows = from.shape.empty() ? 1 : std::max<int64_t>(from.shape[0], 1);

@@ -9,7 +9,6 @@
 #include "non_finite.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace genrec::rt {
 

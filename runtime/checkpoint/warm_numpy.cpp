@@ -12,7 +12,6 @@
 
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <regex>
 
 namespace genrec::rt {

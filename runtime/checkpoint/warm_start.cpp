@@ -12,7 +12,6 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
-#include <optional>
 
 namespace genrec::rt {
 

@@ -5,8 +5,6 @@
 #include "text.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 
@@ -17,11 +15,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// 3 as "3", 0.5 as "0.5".
-std::string shortNumber(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", number);
-  return text;
-}
+std::string shortNumber(double number) { return formatted("%.10g", number); }
 
 CLI::Validator checked(const std::string &rule, bool (*fits)(double, double, double), double low,
                        double high) {

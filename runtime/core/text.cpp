@@ -3,6 +3,7 @@
 #include "text.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace genrec::rt {
@@ -13,6 +14,12 @@ std::string withThousands(int64_t number) {
   for (size_t end = digits.size(); end > first + 3; end -= 3)
     digits.insert(end - 3, ",");
   return digits;
+}
+
+std::string formatted(const char *format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
 }
 
 std::string listNames(const std::vector<std::string> &names, size_t most) {

@@ -12,6 +12,9 @@ namespace genrec::rt {
 /// 18204 as "18,204".
 std::string withThousands(int64_t number);
 
+/// A number as printf's `format` has it.
+std::string formatted(const char *format, double value);
+
 /// "a, b, c"; beyond `most` names "a, b and 12 more".
 std::string listNames(const std::vector<std::string> &names, size_t most = 40);
 

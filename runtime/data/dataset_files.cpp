@@ -3,6 +3,7 @@
 #include "dataset_files.h"
 
 #include "../comm/from_first_rank.h"
+#include "arrow_results.h"
 #include "decode_memory.h"
 
 #include <arrow/buffer.h>
@@ -11,9 +12,6 @@
 #include <arrow/ipc/reader.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/type.h>
-
-#include <numeric>
-#include <stdexcept>
 
 namespace genrec::rt {
 
@@ -42,12 +40,6 @@ FileSummary fileFromJson(const Json &json) {
   take(file.groupRows);
   take(file.groupBytes);
   return file;
-}
-
-template <class T> T valueOf(arrow::Result<T> result) {
-  if (!result.ok())
-    throw std::runtime_error(result.status().message());
-  return std::move(*result);
 }
 
 /// Types as an Arrow schema, the one form of them that can be sent.

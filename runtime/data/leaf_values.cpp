@@ -4,6 +4,7 @@
 
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
+#include "genrec_rt/kernels/shared/row_values.h"
 
 #include <arrow/array.h>
 #include <arrow/type.h>
@@ -34,15 +35,6 @@ int64_t unitsPerSecond(arrow::TimeUnit::type unit) {
   default:
     return 1000000000;
   }
-}
-
-/// The 16 high bits of a float, rounded to nearest, ties to even; NaN stays NaN.
-uint16_t toBf16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  if (value != value)
-    return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
 /// Writes f(value i) of a primitive array as To; nulls were zeroed before.
@@ -160,7 +152,8 @@ void keepBytes(const arrow::Array &array, ChunkColumn &out) {
     return fillFrom<arrow::BooleanArray>(array, out, out.bytes.data(),
                                          [](bool value) -> char { return value; });
   // The bytes of nulls are undefined.
-  const uint8_t *from = count > 0 ? array.data()->GetValues<uint8_t>(1, array.offset() * size) : nullptr;
+  const uint8_t *from =
+      count > 0 ? array.data()->GetValues<uint8_t>(1, array.offset() * size) : nullptr;
   if (from)
     std::memcpy(out.bytes.data(), from, out.bytes.size());
 }
@@ -311,8 +304,8 @@ void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentVa
     return fillNumbers(array, out, static_cast<double *>(to),
                        [](auto value) { return static_cast<double>(value); });
   default:
-    return fillNumbers(array, out, static_cast<uint16_t *>(to),
-                       [](auto value) { return toBf16(static_cast<float>(value)); });
+    return fillNumbers(array, out, static_cast<kernels::Bf16 *>(to),
+                       [](auto value) { return kernels::nearestBf16(static_cast<float>(value)); });
   }
 }
 

@@ -3,6 +3,7 @@
 #include "parquet_file.h"
 
 #include "../core/text.h"
+#include "arrow_results.h"
 #include "decode_memory.h"
 #include "footer_check.h"
 #include "genrec_rt/batch.h"
@@ -39,12 +40,6 @@ template <class Body> auto reading(const std::string &what, const Body &body) {
   } catch (const std::exception &error) {
     throw Error(what + ": cannot be read: " + error.what(), kUnreadableHelp);
   }
-}
-
-template <class T> T valueOf(arrow::Result<T> result) {
-  if (!result.ok())
-    throw std::runtime_error(result.status().message());
-  return std::move(*result);
 }
 
 using OpenFile = std::shared_ptr<arrow::io::ReadableFile>;

@@ -1,4 +1,4 @@
-//===- store.cpp - The embedding store ------------------------------------===//
+//===- store.cpp - The embedding store, by its keys -----------------------===//
 
 #include "genrec_rt/store.h"
 
@@ -11,7 +11,6 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
-#include <functional>
 
 namespace genrec::rt {
 
@@ -22,17 +21,10 @@ namespace {
 constexpr int64_t kBlock = 32;
 /// Ids per chunk of the parallel-for.
 constexpr int64_t kFindGrain = 2048;
-constexpr int64_t kInitializeGrain = 256;
 /// Ids that one thread finds before it inserts those that are missing.
 constexpr int64_t kInsertBlock = 1024;
 /// Ids to come of a batch, from which on it is worth knowing how many will be new.
 constexpr int64_t kLeastSampled = int64_t(1) << 15;
-
-/// Orders chunks by address.
-bool isBefore(const std::pair<const float *, int64_t> &a,
-              const std::pair<const float *, int64_t> &b) {
-  return std::less<>()(a.first, b.first);
-}
 
 inline int64_t stepOf(uint64_t hash) { return static_cast<int64_t>(hash >> 32 | 1); }
 
@@ -46,16 +38,8 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config)
   stride = config.rowFloats();
   strideInverse = 1 / static_cast<double>(stride);
   sightingFloats = config.sightingOffset();
-  if (config.rules.admitAfter > 1) {
-    StoreConfig ids;
-    ids.rules = config.rules;
-    ids.rules.admitAfter = 1;
-    ids.rules.hotAfter = 0;
-    ids.members = config.members;
-    ids.keyBits = config.keyBits;
-    ids.hashSeed = config.hashSeed;
-    waitingIds = std::make_unique<EmbeddingStore>(ids);
-  }
+  if (config.rules.admitAfter > 1)
+    waitingIds = std::make_unique<EmbeddingStore>(config.ofWaitingIds());
   int64_t rows = std::max(kStoreLeastChunkRows, kStoreChunkBytes / (stride * 4));
   chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   chunkMask = (int64_t(1) << chunkShift) - 1;
@@ -175,26 +159,6 @@ void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
     bucket.put(slot, id, row);
     return;
   }
-}
-
-/// One chunk more: of huge pages, which cost less to be given and to be reached at random, but
-/// for the first, which is all that a small table has.
-template <class T> static void addChunk(std::vector<T *> &chunks, int64_t bytes) {
-  void *chunk = allocateAligned(bytes);
-  if (!chunks.empty())
-    adviseHugePages(chunk, bytes);
-  chunks.push_back(static_cast<T *>(chunk));
-}
-
-void EmbeddingStore::allocateAhead() {
-  while (static_cast<int64_t>(chunks.size()) << chunkShift < rowCount + chunkMask + 1) {
-    addChunk(chunks, (chunkMask + 1) * stride * 4);
-    const std::pair<const float *, int64_t> last(chunks.back(), chunks.size() - 1);
-    chunksByAddress.insert(
-        std::upper_bound(chunksByAddress.begin(), chunksByAddress.end(), last, isBefore), last);
-  }
-  while (static_cast<int64_t>(idChunks.size()) << kIdShift < rowCount + kIdChunk)
-    addChunk(idChunks, kIdChunk * 8);
 }
 
 float *EmbeddingStore::newRow(int64_t id) {
@@ -341,29 +305,6 @@ void EmbeddingStore::find(const StoreStream &on, const int64_t *ids, const uint8
     *missing += absent;
 }
 
-void EmbeddingStore::initializeValues(int64_t key, float *values) const {
-  const RowInitializer &initializer = config.initializerOf(key);
-  if (config.element == RowElement::f32)
-    return initializer.fill(config.idOf(key), config.dim, values);
-  static thread_local std::vector<float> wide;
-  wide.resize(static_cast<size_t>(config.dim));
-  initializer.fill(config.idOf(key), config.dim, wide.data());
-  packValues(wide.data(), config.dim, values);
-}
-
-void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to) {
-  parallelFor(pool, to - from, kInitializeGrain, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t number = from + begin; number < from + end; ++number) {
-      float *values = row(number), *states = values + config.stateOffset();
-      initializeValues(id(number), values);
-      std::fill(values + config.valueFloats(), values + stride, 0.0f);
-      if (config.states > 0 && config.initialAccumulator != 0)
-        std::fill(states, states + config.stateWidth(),
-                  static_cast<float>(config.initialAccumulator));
-    }
-  });
-}
-
 /// Ids [begin, end) in order; those that have a row already are left out where `onlyMissing`.
 void EmbeddingStore::insertRange(const int64_t *ids, const uint8_t *valid, int64_t begin,
                                  int64_t end, bool onlyMissing, float **rows) {
@@ -414,56 +355,12 @@ float *EmbeddingStore::findOrAdmitOne(int64_t id, int64_t step) {
   return found ? found : isAdmitted(id, step) ? insert(id, hashed) : nullptr;
 }
 
-/// The numbers of the rows at some addresses, -1 where there is none.
-void EmbeddingStore::numberRows(float *const *rows, int64_t count, int64_t *numbers) const {
-  // The last chunk that does not begin behind an address. Addresses come in no order: branches of a
-  // search would be predicted wrongly half of the time, so all searches go in step, without any.
-  const std::pair<const float *, int64_t> *sorted = chunksByAddress.data();
-  std::fill_n(numbers, count, 0);
-  for (size_t left = chunksByAddress.size(); left > 1; left -= left / 2)
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t next = numbers[i] + static_cast<int64_t>(left / 2);
-      numbers[i] = std::less_equal<>()(sorted[next].first, rows[i]) ? next : numbers[i];
-    }
-  for (int64_t i = 0; i < count; ++i) {
-    const auto [begin, chunk] = sorted[numbers[i]];
-    // Exact, as rows are whole strides apart; a division takes several times as long.
-    const auto strides = static_cast<double>(rows[i] - begin) * strideInverse;
-    const auto inChunk = static_cast<int64_t>(strides + 0.5), first = chunk << chunkShift;
-    const bool isInChunk = std::less_equal<>()(begin, rows[i]) && inChunk <= chunkMask;
-    numbers[i] = isInChunk && first + inChunk < rowCount ? first + inChunk : -1;
-  }
-}
-
 /// The number of the row of `id`, -1 where there is none.
 int64_t EmbeddingStore::numberOf(int64_t id) const {
   float *row = lookup(id, hash(id));
   int64_t number = -1;
   numberRows(&row, row ? 1 : 0, &number);
   return number;
-}
-
-void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t count,
-                              const int64_t *counted, uint64_t *identities) const {
-  parallelFor(
-      on.pool, counted ? *counted : count, kFindGrain, [&](int64_t begin, int64_t end, int64_t) {
-        // Ids come from memory: those of a block are on their way while the block before is done.
-        int64_t numbers[2][kBlock];
-        auto sizeAt = [&](int64_t first) { return std::clamp<int64_t>(end - first, 0, kBlock); };
-        auto start = [&](int64_t first, int64_t *of) {
-          numberRows(rows + first, sizeAt(first), of);
-          for (int64_t i = 0; i < sizeAt(first); ++i)
-            if (of[i] >= 0)
-              __builtin_prefetch(&idChunks[of[i] >> kIdShift][of[i] & (kIdChunk - 1)]);
-        };
-        start(begin, numbers[0]);
-        for (int64_t first = begin, turn = 0; first < end; first += kBlock, turn ^= 1) {
-          start(first + kBlock, numbers[turn ^ 1]);
-          for (int64_t i = 0; i < sizeAt(first); ++i)
-            identities[first + i] =
-                numbers[turn][i] < 0 ? 0 : config.identityOf(id(numbers[turn][i]));
-        }
-      });
 }
 
 /// The last row takes the number. A slot of a bucket that ids went past stays one that counts

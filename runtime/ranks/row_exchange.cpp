@@ -4,18 +4,6 @@
 
 using namespace genrec::rt;
 
-/// Runs `body`; what it throws ends the other ranks too.
-template <class Body> static void tellOthers(Communicator &comm, const Body &body) {
-  try {
-    body();
-  } catch (const CommError &) {
-    throw; // they know
-  } catch (const std::exception &error) {
-    comm.abort(error.what());
-    throw;
-  }
-}
-
 void AskedRows::begin(int32_t firstPortion) {
   keys.clear();
   addresses.clear();

@@ -13,7 +13,6 @@
 #include "recording.h"
 
 #include <algorithm>
-#include <vector>
 
 using namespace genrec::rt;
 
@@ -21,11 +20,6 @@ using namespace genrec::rt;
 /// NaNs.
 static RankStep *givesTo(const StepSlot &slot) {
   return slot.isFindingNonFinite ? nullptr : slot.rankStep;
-}
-
-/// An array of a call that is made again when the stage that makes it is launched as graphs.
-template <class T> static std::vector<T> copyOf(const T *from, size_t count) {
-  return {from, from + count};
 }
 
 extern "C" {
@@ -38,9 +32,9 @@ void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
   if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] {
       if (slot.onDevice)
-        return slot.onDevice->callBetween([&slot, number, of = copyOf(partial, size),
-                                           lengths = copyOf(floats, size),
-                                           whose = copyOf(parameters, size)] {
+        return slot.onDevice->callBetween([&slot, number, of = copyOf(std::span(partial, size)),
+                                           lengths = copyOf(std::span(floats, size)),
+                                           whose = copyOf(std::span(parameters, size))] {
           slot.rankStep->onDevice()->contribute(number, of, lengths, whose);
         });
       ranks->contribute(number, {partial, size}, {floats, size}, {parameters, size});

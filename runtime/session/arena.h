@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace genrec::rt {
 

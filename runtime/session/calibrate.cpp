@@ -12,7 +12,6 @@
 #include "profile.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>

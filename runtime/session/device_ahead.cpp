@@ -13,14 +13,7 @@ DeviceAhead::DeviceAhead(Ranks &ranks, Pipeline &pipeline, Device &device)
 
 void DeviceAhead::start() {
   result = {};
-  try {
-    dispatch();
-  } catch (const CommError &) {
-    error = std::current_exception(); // they know
-  } catch (const std::exception &failure) {
-    error = std::current_exception();
-    comm->abort(failure.what());
-  }
+  error = failureOf(*comm, [&] { dispatch(); });
 }
 
 DispatchedStep DeviceAhead::take() {

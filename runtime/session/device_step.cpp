@@ -6,7 +6,6 @@
 #include "step_slot.h"
 
 #include <algorithm>
-#include <type_traits>
 
 namespace genrec::rt {
 
@@ -401,11 +400,6 @@ void DeviceStep::sumSegments(const genrec_domain *touched, const void *segments,
 
 void *DeviceStep::scratch(int64_t bytes) {
   return shared.deviceScratch[isDispatching ? 1 : 0]->ensure(bytes);
-}
-
-/// An array of a call that is made again when the stage that makes it is launched as graphs.
-template <class T> static std::vector<T> copyOf(std::span<const T> from) {
-  return {from.begin(), from.end()};
 }
 
 void DeviceStep::collect(int32_t number, std::span<float *const> totals) {

@@ -7,13 +7,11 @@
 //   batch     descriptors and columns, packed and copied at once (device_batch.h)
 //   dispatch  the stages copy and dispatch, queued in DeviceQueue::dispatch: beside the step before
 //             where that changes nothing that they read
-//   stages    the others, in DeviceQueue::compute behind it: queued one call after another, or as
-//   one
-//             graph (device_graphs.h)
-//   end       copies of what was reported are queued (device_reports.h). Once the host has waited
-//   for
-//             them, perhaps behind the next step's stages, they are handed over. Errors are said as
-//             on the host, from the host's descriptors
+//   stages    the others, in DeviceQueue::compute behind it: queued one call after another, or
+//             as one graph (device_graphs.h)
+//   end       copies of what was reported are queued (device_reports.h). Once the host has
+//             waited for them, perhaps behind the next step's stages, they are handed over.
+//             Errors are said as on the host, from the host's descriptors
 //
 //===----------------------------------------------------------------------===//
 
@@ -164,6 +162,11 @@ private:
   bool dispatched = false;  ///< and runStages has not come yet
   bool isAbandoned = false; ///< work of a batch that never ran may be queued
 };
+
+/// An array of a call that is made again when the stage that makes it is launched as graphs.
+template <class T> std::vector<T> copyOf(std::span<const T> from) {
+  return {from.begin(), from.end()};
+}
 
 } // namespace genrec::rt
 

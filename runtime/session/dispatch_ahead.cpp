@@ -60,14 +60,7 @@ void DispatchAhead::work() {
       return;
     lock.unlock();
     result = {};
-    try {
-      dispatch();
-    } catch (const CommError &) {
-      error = std::current_exception(); // they know
-    } catch (const std::exception &failure) {
-      error = std::current_exception();
-      comm->abort(failure.what());
-    }
+    error = failureOf(*comm, [&] { dispatch(); });
     lock.lock();
     if (state == State::working)
       state = State::done;

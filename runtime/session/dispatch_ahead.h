@@ -3,9 +3,9 @@
 // Who does what, where several ranks run a program over many batches:
 //
 //   reading thread       reads batches and runs their copy stages, as far ahead as there are slots
-//   dispatching thread   of the step after the one that runs: dispatch stages, keys to owners, rows
-//   that
-//                        the running step does not update. On a duplicate of the communicator
+//   dispatching thread   of the step after the one that runs: dispatch stages, keys to owners,
+//                        rows that the running step does not update. On a duplicate of the
+//                        communicator
 //   calling thread       the rows of the others, compute, sums, update; then the next step
 //
 // The dispatching thread works only between `start` and `take`. Every rank calls `start` once per

@@ -2,12 +2,12 @@
 
 #include "genrec_rt/metrics.h"
 
+#include "../core/text.h"
 #include "../ranks/exact_sum.h"
 #include "genrec_rt/error.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -25,12 +25,6 @@ std::string prefixOf(const genrec_metric_desc &metric) {
 
 bool isNumeric(const genrec_metric_desc &metric) {
   return metric.kind == GENREC_METRIC_RMSE || metric.kind == GENREC_METRIC_MAE;
-}
-
-std::string written(float value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", static_cast<double>(value));
-  return text;
 }
 
 /// What a hit at `rank` gains (Järvelin and Kekäläinen 2002, with a logarithm of base 2).
@@ -57,8 +51,8 @@ double weightAt(const MetricRows &rows, int64_t row, bool isList) {
   float weight = rows.weight[row];
   if (std::isfinite(weight) && weight >= 0)
     return weight;
-  throw BadRow{row, "the weight is " + written(weight), "weights are finite and not negative",
-               isList};
+  throw BadRow{row, "the weight is " + formatted("%g", weight),
+               "weights are finite and not negative", isList};
 }
 
 /// Throws where the score or label of a row cannot be measured.
@@ -69,7 +63,7 @@ void checkRow(bool isNumeric, float score, float label, int64_t row) {
   if (isNumeric ? std::isfinite(label) : label == 0 || label == 1)
     return;
   throw BadRow{row,
-               "the label is " + written(label) +
+               "the label is " + formatted("%g", label) +
                    (isNumeric ? ", which is not finite" : ", but must be 0 or 1"),
                "mend or drop the row; one that is not to count is null in a nullable column"};
 }
@@ -218,7 +212,8 @@ void Metrics::gather(Communicator &comm) {
     std::vector<int64_t> rows{state.rows};
     gatherValues(comm, rows);
     state.rows = std::reduce(rows.begin(), rows.end());
-    for (ExactDoubleSum *sum : {&state.weight, &state.reciprocalRanks, &state.positives, &state.sum})
+    for (ExactDoubleSum *sum :
+         {&state.weight, &state.reciprocalRanks, &state.positives, &state.sum})
       sum->reduce(comm);
     for (auto *sums : {&state.hits, &state.recalls, &state.gains})
       for (ExactDoubleSum &sum : *sums)

@@ -2,19 +2,16 @@
 
 #include "row_failures.h"
 
-#include <cstdio>
+#include "../core/text.h"
+
 #include <cstring>
 
 namespace genrec::rt {
 
 namespace {
 
-/// A number as people write it: 2, 0.5, nan.
-std::string written(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
+/// Numbers as people write them: 2, 0.5, nan.
+constexpr const char *kNumber = "%.9g";
 
 template <class T> T read(const void *value) {
   T result;
@@ -29,9 +26,9 @@ std::string writtenValue(int32_t type, const void *value) {
   case GENREC_I64:
     return std::to_string(read<int64_t>(value));
   case GENREC_F64:
-    return written(read<double>(value));
+    return formatted(kNumber, read<double>(value));
   default:
-    return written(static_cast<double>(read<float>(value)));
+    return formatted(kNumber, static_cast<double>(read<float>(value)));
   }
 }
 
@@ -66,9 +63,10 @@ Error valueBeyond(const StepSlot &slot, const RangeRule &rule, const std::string
       isFeature(slot, rule.feature)
           ? std::string("column '") + modelOf(slot).features[rule.feature].column + "', "
           : "";
-  std::string limit = rule.endsWithItems()
-                          ? ", but the catalogue has " + std::to_string(rule.items) + " rows"
-                          : ", beyond " + written(rule.low) + " to " + written(rule.high);
+  std::string limit =
+      rule.endsWithItems()
+          ? ", but the catalogue has " + std::to_string(rule.items) + " rows"
+          : ", beyond " + formatted(kNumber, rule.low) + " to " + formatted(kNumber, rule.high);
   return Error(where + ": " + column + rule.what + slot.describePlace(rule.op) + " is " +
                    writtenValue(rule.type, value) + limit,
                "mend or drop the row; one that is not to count is null in a nullable column, or "

@@ -8,9 +8,7 @@
 #include "ranks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <cstring>
 
 namespace genrec::rt {
 

@@ -55,15 +55,7 @@ void SumsAhead::work() {
     if (!error) {
       Job job = std::move(jobs.front());
       lock.unlock();
-      std::exception_ptr failure;
-      try {
-        job(*comm);
-      } catch (const CommError &) {
-        failure = std::current_exception(); // they know
-      } catch (const std::exception &why) {
-        failure = std::current_exception();
-        comm->abort(why.what());
-      }
+      std::exception_ptr failure = failureOf(*comm, [&] { job(*comm); });
       lock.lock();
       error = failure;
     }

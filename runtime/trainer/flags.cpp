@@ -157,7 +157,7 @@ void addHostTables(CLI::App &app, const genrec_model_desc &model,
            "tables, separated by commas, whose rows are in the host's memory instead of the "
            "device's, each with the number of rows that the device keeps of it, as "
            "user=1000000. Results are the same. genrec-compile --explain --world=1 --ids "
-                   "--device-memory says what pays")
+           "--device-memory says what pays")
         ->delimiter(',')
         ->take_all();
 }
@@ -190,33 +190,109 @@ void addRowTravel(CLI::App &app, Flags &flags) {
       ->capture_default_str();
 }
 
-void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
-  CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
-  addData(*train, flags, entries.catalogues);
-  train->add_option("--validation", flags.validation.entries, "data to evaluate on, as --data")
+/// What training reads, in which order.
+void addPasses(CLI::App &train, Flags &flags, Entries &entries) {
+  train.add_option("--validation", flags.validation.entries, "data to evaluate on, as --data")
       ->take_all();
-  train->add_option("--epochs", flags.epochs, "passes over the data")
+  train.add_option("--epochs", flags.epochs, "passes over the data")
       ->check(aboveZero())
       ->capture_default_str();
-  train->add_option("--max-steps", flags.maxSteps, "stop after so many optimizer steps in all")
+  train.add_option("--max-steps", flags.maxSteps, "stop after so many optimizer steps in all")
       ->check(aboveZero());
-  train->add_option("--seed", flags.seed,
-                    "of initial values, order, dropout and negatives (default: 0)");
-  train->add_flag("--shuffle,!--no-shuffle", flags.shuffle,
-                  "visit the rows in an order by (seed, epoch) (default), or as they are");
+  train.add_option("--seed", flags.seed,
+                   "of initial values, order, dropout and negatives (default: 0)");
+  train.add_flag("--shuffle,!--no-shuffle", flags.shuffle,
+                 "visit the rows in an order by (seed, epoch) (default), or as they are");
   train
-      ->add_option("--shuffle-window", flags.shuffleWindow,
-                   "rows that are shuffled together (default: all where they take about 4 GiB "
-                   "decoded, else those of about 2 GiB)")
+      .add_option("--shuffle-window", flags.shuffleWindow,
+                  "rows that are shuffled together (default: all where they take about 4 GiB "
+                  "decoded, else those of about 2 GiB)")
       ->check(aboveZero());
-  train->add_option("--batch-tokens", entries.batchTokens,
-                    "list=tokens: batches of about so many entries of a list instead of --batch "
-                    "rows, cut into portions of about equal tokens, as history=76800");
-  train->add_option(
+  train.add_option("--batch-tokens", entries.batchTokens,
+                   "list=tokens: batches of about so many entries of a list instead of --batch "
+                   "rows, cut into portions of about equal tokens, as history=76800");
+  train.add_option(
       "--clock", flags.clock,
       "what gives steps their times, for tables with a ttl in seconds: machine (unless said), "
       "a column of the data (time, or with a unit time:s, :ms, :us, :ns), steps:60 for "
       "a step every 60 seconds");
+}
+
+/// What training saves, and what it goes on from.
+void addSaves(CLI::App &train, Flags &flags) {
+  train.add_option("--checkpoint", flags.checkpoint,
+                   "folder to save to: after each epoch, at the end and on SIGTERM or SIGINT");
+  train.add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")
+      ->check(aboveZero());
+  train
+      .add_option(
+          "--checkpoint-full-every", flags.checkpointFullEvery,
+          "of so many saves one is full; the others hold the rows that changed since the save "
+          "before, and need those before them, which are kept")
+      ->check(aboveZero())
+      ->capture_default_str();
+  CLI::Option *resume = train.add_flag(
+      "--resume", flags.resume,
+      "go on from the checkpoint, to the same bits as without the interruption; where there is "
+      "none, begin");
+  train.add_option(
+      "--continue", flags.continued,
+      "go on with the checkpoint in this folder on other data: tables, optimizer states and "
+      "steps are kept, epochs begin at 1. Saves to --checkpoint, which may be the same folder");
+  train
+      .add_flag("--overwrite", flags.overwrite,
+                "begin anew where there is a checkpoint: the first save replaces it")
+      ->excludes(resume);
+  train.add_option("--keep", flags.keep, "how many of the newest saved states to keep")
+      ->check(aboveZero())
+      ->capture_default_str();
+  addGeneration(train, flags);
+}
+
+/// When training evaluates, and what it does with that.
+void addEvaluations(CLI::App &train, Flags &flags) {
+  train.add_option("--eval-every", flags.evalEvery, "evaluate every so many epochs; 0: at the end")
+      ->check(zeroOrMore())
+      ->capture_default_str();
+  train.add_option("--eval-epochs", flags.evalEpochs, "evaluate after these epochs, as 80,85,90")
+      ->delimiter(',')
+      ->take_all();
+  train.add_flag("--eval-before-train", flags.evalBeforeTrain,
+                 "train on the files of --data one after another, --epochs passes over each, and "
+                 "evaluate each before the model has seen it");
+  train
+      .add_option("--eval-batch", flags.evaluationBatch,
+                  "rows per step of an evaluation (default: --batch)")
+      ->check(aboveZero());
+  train
+      .add_option(
+          "--patience", flags.patience,
+          "stop after so many evaluations in a row that did not improve --monitor; the state of "
+          "the best one is kept in <checkpoint>/best")
+      ->check(aboveZero());
+  train
+      .add_option("--monitor", flags.monitor,
+                  "what --patience watches in the evaluations: loss, or a metric's name, as hr@10")
+      ->capture_default_str();
+}
+
+/// What training writes beside its checkpoint.
+void addReports(CLI::App &train, Flags &flags) {
+  train.add_option(
+      "--tensorboard", flags.tensorboard,
+      "folder for TensorBoard: losses and learning rate every --log-every steps (10 unless "
+      "given), evaluations");
+  train.add_option("--profile", flags.profile,
+                   "print where the time of the steps went, op by op, and write profile.json and "
+                   "trace.json (for ui.perfetto.dev) to this folder");
+  train.add_option("--metrics-json", flags.metricsJson,
+                   "write configuration, history, final metrics and timings to this file");
+}
+
+void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
+  CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
+  addData(*train, flags, entries.catalogues);
+  addPasses(*train, flags, entries);
   addOptimization(*train, flags);
   addPortions(*train, flags);
   addChosenReplicas(*train, flags);
@@ -229,90 +305,39 @@ void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entri
                    "for one table or parameter, from these, a .npy array or a Parquet table of "
                    "ids and vectors; <name>=<path>:<its name there> renames it. May be repeated")
       ->take_all();
-  train->add_option("--checkpoint", flags.checkpoint,
-                    "folder to save to: after each epoch, at the end and on SIGTERM or SIGINT");
-  train->add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")
-      ->check(aboveZero());
-  train
-      ->add_option(
-          "--checkpoint-full-every", flags.checkpointFullEvery,
-          "of so many saves one is full; the others hold the rows that changed since the save "
-          "before, and need those before them, which are kept")
-      ->check(aboveZero())
-      ->capture_default_str();
-  CLI::Option *resume = train->add_flag(
-      "--resume", flags.resume,
-      "go on from the checkpoint, to the same bits as without the interruption; where there is "
-      "none, begin");
-  train->add_option(
-      "--continue", flags.continued,
-      "go on with the checkpoint in this folder on other data: tables, optimizer states and "
-      "steps are kept, epochs begin at 1. Saves to --checkpoint, which may be the same folder");
-  train
-      ->add_flag("--overwrite", flags.overwrite,
-                 "begin anew where there is a checkpoint: the first save replaces it")
-      ->excludes(resume);
-  train->add_option("--keep", flags.keep, "how many of the newest saved states to keep")
-      ->check(aboveZero())
-      ->capture_default_str();
-  addGeneration(*train, flags);
+  addSaves(*train, flags);
   train->add_flag("--allow-nonfinite", flags.allowNonFinite,
                   "go on where a loss or a weight is a NaN or an infinity, and save it");
-  train->add_option("--eval-every", flags.evalEvery, "evaluate every so many epochs; 0: at the end")
-      ->check(zeroOrMore())
-      ->capture_default_str();
-  train->add_option("--eval-epochs", flags.evalEpochs, "evaluate after these epochs, as 80,85,90")
-      ->delimiter(',')
-      ->take_all();
-  train->add_flag("--eval-before-train", flags.evalBeforeTrain,
-                  "train on the files of --data one after another, --epochs passes over each, and "
-                  "evaluate each before the model has seen it");
-  train
-      ->add_option("--eval-batch", flags.evaluationBatch,
-                   "rows per step of an evaluation (default: --batch)")
-      ->check(aboveZero());
-  train
-      ->add_option(
-          "--patience", flags.patience,
-          "stop after so many evaluations in a row that did not improve --monitor; the state of "
-          "the best one is kept in <checkpoint>/best")
-      ->check(aboveZero());
-  train
-      ->add_option("--monitor", flags.monitor,
-                   "what --patience watches in the evaluations: loss, or a metric's name, as hr@10")
-      ->capture_default_str();
-  train->add_option(
-      "--tensorboard", flags.tensorboard,
-      "folder for TensorBoard: losses and learning rate every --log-every steps (10 unless "
-      "given), evaluations");
-  train->add_option("--profile", flags.profile,
-                    "print where the time of the steps went, op by op, and write profile.json and "
-                    "trace.json (for ui.perfetto.dev) to this folder");
-  train->add_option("--metrics-json", flags.metricsJson,
-                    "write configuration, history, final metrics and timings to this file");
+  addEvaluations(*train, flags);
+  addReports(*train, flags);
   addSteps(*train, flags);
   addHostTables(*train, model, entries.hostTables);
   addCapture(*train, model, flags);
 }
 
-void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
-  // A model of transforms alone needs no checkpoint.
-  bool hasState = model.parameter_count + model.table_count > 0;
+/// A model of transforms alone needs no checkpoint.
+bool hasState(const genrec_model_desc &model) {
+  return model.parameter_count + model.table_count > 0;
+}
+
+void addEvaluate(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
   CLI::App *evaluate = app.add_subcommand("evaluate", "measure a checkpoint on data");
   addData(*evaluate, flags, entries.catalogues);
   evaluate->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
-      ->required(hasState);
+      ->required(hasState(model));
   addGeneration(*evaluate, flags);
   evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
   addSteps(*evaluate, flags);
   addPortions(*evaluate, flags);
   addReplicas(*evaluate, flags, " (default)");
   addHostTables(*evaluate, model, entries.hostTables);
+}
 
+void addPredict(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
   addData(*predict, flags, entries.catalogues);
   predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
-      ->required(hasState);
+      ->required(hasState(model));
   addGeneration(*predict, flags);
   predict
       ->add_option("--out", flags.out,
@@ -329,11 +354,13 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entr
   addPortions(*predict, flags);
   addReplicas(*predict, flags, " (default)");
   addHostTables(*predict, model, entries.hostTables);
+}
 
+void addExport(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
   exporting->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
-      ->required(hasState);
+      ->required(hasState(model));
   addGeneration(*exporting, flags);
   exporting->add_option("--out", flags.out, "folder to write to")->required();
   exporting
@@ -341,7 +368,9 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entr
       ->take_all();
   addRunning(*exporting, flags);
   addHostTables(*exporting, model, entries.hostTables);
+}
 
+void addInfo(CLI::App &app, Flags &flags, Entries &entries) {
   CLI::App *info = app.add_subcommand("info", "what the model is made of and what it reads");
   info->add_flag("--json", flags.json, "as JSON");
   info->add_option("--data", flags.data.entries,
@@ -445,7 +474,10 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
   app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   addTrain(app, model, parsed.flags, entries);
-  addOthers(app, model, parsed.flags, entries);
+  addEvaluate(app, model, parsed.flags, entries);
+  addPredict(app, model, parsed.flags, entries);
+  addExport(app, model, parsed.flags, entries);
+  addInfo(app, parsed.flags, entries);
   try {
     app.parse(argc, argv);
     splitCatalogues(model, entries.catalogues, parsed.flags);

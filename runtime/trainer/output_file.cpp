@@ -3,8 +3,10 @@
 #include "output_file.h"
 
 #include "../core/aside_file.h"
+#include "../data/arrow_results.h"
 #include "../data/leaf_values.h"
 #include "genrec_rt/error.h"
+#include "genrec_rt/kernels/shared/row_values.h"
 
 #include <arrow/array.h>
 #include <arrow/builder.h>
@@ -29,12 +31,6 @@ namespace {
 
 constexpr int64_t kRowsPerGroup = 1 << 16;
 
-void check(const arrow::Status &status, const std::string &path) {
-  if (!status.ok())
-    throw Error(path + ": cannot be written: " + status.message() +
-                (status.detail() ? " (" + status.detail()->ToString() + ")" : ""));
-}
-
 std::shared_ptr<arrow::DataType> arrowType(int32_t type) {
   switch (type) {
   case GENREC_I1:
@@ -58,13 +54,6 @@ template <class T> T valueAt(const char *values, int64_t index) {
   return value;
 }
 
-float fromBf16(uint16_t bits) {
-  uint32_t word = static_cast<uint32_t>(bits) << 16;
-  float value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
-}
-
 /// Appends value `index` of an output of genrec_type `type`.
 arrow::Status appendValue(arrow::ArrayBuilder &builder, int32_t type, const char *values,
                           int64_t index) {
@@ -84,7 +73,7 @@ arrow::Status appendValue(arrow::ArrayBuilder &builder, int32_t type, const char
   }
   case GENREC_BF16:
     return static_cast<arrow::FloatBuilder &>(builder).Append(
-        fromBf16(valueAt<uint16_t>(values, index)));
+        kernels::widened(valueAt<kernels::Bf16>(values, index)));
   default:
     return static_cast<arrow::FloatBuilder &>(builder).Append(valueAt<float>(values, index));
   }
@@ -130,15 +119,15 @@ struct OutputFile::Impl {
       auto nulls = static_cast<Nulls>(model.outputs[output].nulls);
       if (model.outputs[output].width > 0)
         type = arrow::list(arrow::field("element", type, nulls == Nulls::elements));
-      bool isNullable = nulls == Nulls::rows ||
-                        (nulls == Nulls::elements && model.outputs[output].width == 0);
+      bool isNullable =
+          nulls == Nulls::rows || (nulls == Nulls::elements && model.outputs[output].width == 0);
       fields.push_back(arrow::field(model.outputs[output].name, type, isNullable));
     }
     schema = arrow::schema(fields);
     for (const auto &field : fields) {
       bool isKey = builders.size() < keys.size();
       auto made = arrow::MakeBuilder(isKey ? collectedType(field->type()) : field->type());
-      check(made.status(), path);
+      checkWritten(made.status(), path);
       builders.push_back(std::move(*made));
     }
     runTogether(comm, [&] {
@@ -149,14 +138,14 @@ struct OutputFile::Impl {
 
   void open() {
     auto opened = arrow::io::FileOutputStream::Open(partial);
-    check(opened.status(), path);
+    checkWritten(opened.status(), path);
     file = *opened;
     auto properties =
         parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
     auto arrowProperties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
     auto writing = parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), file,
                                                     properties, arrowProperties);
-    check(writing.status(), path);
+    checkWritten(writing.status(), path);
     writer = std::move(*writing);
   }
 
@@ -172,7 +161,7 @@ struct OutputFile::Impl {
     if (keys.empty()) {
       auto &positions = static_cast<arrow::Int64Builder &>(*builders[0]);
       for (int64_t row = 0; row < rows.count; ++row)
-        check(positions.Append(batch.positions[rows.rootRows[row]]), path);
+        checkWritten(positions.Append(batch.positions[rows.rootRows[row]]), path);
       return;
     }
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -182,7 +171,7 @@ struct OutputFile::Impl {
         int64_t from = keys[i].isRoot ? rows.rootRows[row] : row;
         bool isNull = column.hasNulls && !column.valid[from];
         auto value = valueAt<genrec_string>(column.values.data(), from);
-        check(isNull ? to.AppendNull() : appendKey(to, value), path);
+        checkWritten(isNull ? to.AppendNull() : appendKey(to, value), path);
       }
     }
   }
@@ -190,20 +179,20 @@ struct OutputFile::Impl {
   void appendOutput(const OutputRows &rows, arrow::ArrayBuilder &to) {
     for (int64_t row = 0; row < rows.count; ++row) {
       if (rows.isNull(row)) {
-        check(to.AppendNull(), path);
+        checkWritten(to.AppendNull(), path);
         continue;
       }
       if (rows.width == 0) {
-        check(appendValue(to, rows.type, rows.values.data(), row), path);
+        checkWritten(appendValue(to, rows.type, rows.values.data(), row), path);
         continue;
       }
       auto &list = static_cast<arrow::ListBuilder &>(to);
-      check(list.Append(), path);
+      checkWritten(list.Append(), path);
       for (int64_t i = 0; i < rows.width; ++i)
-        check(rows.isNull(row, i) ? list.value_builder()->AppendNull()
-                                  : appendValue(*list.value_builder(), rows.type,
-                                                rows.values.data(), row * rows.width + i),
-              path);
+        checkWritten(rows.isNull(row, i) ? list.value_builder()->AppendNull()
+                                         : appendValue(*list.value_builder(), rows.type,
+                                                       rows.values.data(), row * rows.width + i),
+                     path);
     }
   }
 
@@ -213,13 +202,14 @@ struct OutputFile::Impl {
     arrow::ArrayVector arrays;
     for (size_t i = 0; i < builders.size(); ++i) {
       auto array = builders[i]->Finish();
-      check(array.status(), path);
+      checkWritten(array.status(), path);
       auto data = (*array)->data()->Copy();
       data->type = schema->field(static_cast<int>(i))->type(); // of keys: see collectedType
       arrays.push_back(arrow::MakeArray(data));
     }
-    check(writer->NewBufferedRowGroup(), path);
-    check(writer->WriteRecordBatch(*arrow::RecordBatch::Make(schema, pending, arrays)), path);
+    checkWritten(writer->NewBufferedRowGroup(), path);
+    checkWritten(writer->WriteRecordBatch(*arrow::RecordBatch::Make(schema, pending, arrays)),
+                 path);
     written += std::exchange(pending, 0);
   }
 
@@ -277,9 +267,9 @@ void OutputFile::Impl::appendPortion(Session &session, int32_t portion, const Ba
 void OutputFile::Impl::gather() {
   std::shared_ptr<arrow::Buffer> mine;
   if (!isFirstRank(comm)) {
-    auto bytes = arrow::ipc::SerializeRecordBatch(*takeCollected(),
-                                                  arrow::ipc::IpcWriteOptions::Defaults());
-    check(bytes.status(), path);
+    auto bytes =
+        arrow::ipc::SerializeRecordBatch(*takeCollected(), arrow::ipc::IpcWriteOptions::Defaults());
+    checkWritten(bytes.status(), path);
     mine = *bytes;
   }
   int32_t ranks = comm->getSize();
@@ -305,7 +295,7 @@ std::shared_ptr<arrow::RecordBatch> OutputFile::Impl::takeCollected() {
   arrow::ArrayVector arrays;
   for (const std::unique_ptr<arrow::ArrayBuilder> &builder : builders) {
     auto array = builder->Finish();
-    check(array.status(), path);
+    checkWritten(array.status(), path);
     arrays.push_back(*array);
   }
   return arrow::RecordBatch::Make(collectedSchema(), std::exchange(pending, 0), arrays);
@@ -316,10 +306,10 @@ void OutputFile::Impl::appendCollected(const std::vector<char> &bytes) {
   arrow::ipc::DictionaryMemo memo;
   auto batch = arrow::ipc::ReadRecordBatch(collectedSchema(), &memo,
                                            arrow::ipc::IpcReadOptions::Defaults(), &reader);
-  check(batch.status(), path);
+  checkWritten(batch.status(), path);
   for (size_t i = 0; i < builders.size(); ++i) {
     const arrow::ArrayData &column = *(*batch)->column_data(static_cast<int>(i));
-    check(builders[i]->AppendArraySlice(arrow::ArraySpan(column), 0, column.length), path);
+    checkWritten(builders[i]->AppendArraySlice(arrow::ArraySpan(column), 0, column.length), path);
   }
   pending += (*batch)->num_rows();
 }
@@ -346,9 +336,9 @@ int64_t OutputFile::close() {
 
 int64_t OutputFile::Impl::close() {
   flush();
-  check(writer->Close(), path);
+  checkWritten(writer->Close(), path);
   syncFile(file->file_descriptor(), partial);
-  check(file->Close(), path);
+  checkWritten(file->Close(), path);
   if (std::rename(partial.c_str(), path.c_str()) != 0)
     throwFileError("rename to", path);
   file.reset(); // complete: the destructor must not remove it

@@ -2,9 +2,9 @@
 
 #include "profile_report.h"
 
+#include "../core/text.h"
+
 #include <algorithm>
-#include <cstdio>
-#include <numeric>
 
 namespace genrec::rt {
 
@@ -60,12 +60,6 @@ std::string padded(const std::string &text, size_t width) {
     ++shown;
   }
   return text.substr(0, bytes) + std::string(width - shown, ' ');
-}
-
-std::string formatted(const char *format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 std::string opLine(const Json &op, double total) {

@@ -9,18 +9,11 @@
 #include <cmath>
 #include <cstdio>
 
-
 namespace genrec::rt {
 
 namespace {
 
 constexpr int kBarCells = 12;
-
-std::string formatted(const char *format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 /// Blocks in eighths of a cell.
 std::string barOf(double fraction) {

@@ -9,7 +9,6 @@
 #include "training.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace genrec::rt {
 

@@ -10,7 +10,6 @@
 
 #include "genrec_rt/comm.h"
 
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>

@@ -10,9 +10,9 @@
 // PRIVATE: emitc.global @row_sums_sums : !emitc.array<1x!emitc.opaque<"kernels::SumShape">> {{.*}}[#genrec.fields<>]
 // TERMS: emitc.func @row_sums
 // TERMS-NOT: kernels::chunkBegin
-// TERMS: call_opaque "kernels::termsOf"{{.*}}template_args = [1, 1, 4, 0]
+// TERMS: call_opaque "kernels::termsOf"{{.*}}template_args = [1, 1, 4, #emitc.opaque<"false">, #emitc.opaque<"false">]
 // TERMS: for
-// TERMS: %[[TERMS:.*]] = call_opaque "kernels::rowTerms"{{.*}}template_args = [1, 1, 4, 0, 0, 0]
+// TERMS: %[[TERMS:.*]] = call_opaque "kernels::rowTerms"{{.*}}template_args = [1, 1, 4, #emitc.opaque<"false">, #emitc.opaque<"false">, 0, 0]
 // TERMS: call_opaque "kernels::addRow"(%[[TERMS]],
 // TERMS: emitc.global @row_sums_sums {{.*}}[#genrec.fields<"terms" = 1 : i64, "vectors" = 1 : i64, "width" = 4 : i64, "stride" = 4 : i64, "domain" = 0 : i64, "isScaled" = false, "firstTerms" = [0]>]
 genrec.model @sums {

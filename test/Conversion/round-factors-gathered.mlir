@@ -26,13 +26,13 @@
 // A row leaves one vector, rounded, of which all of its terms are multiples: the positive's, too.
 // CUDA-LABEL: emitc.func @row_
 // CUDA: emitc.func @row_{{.*}}Bf16
-// CUDA: call_opaque "kernels::termsOf"{{.*}}template_args = [5, 1, 1024, 1, 1]
+// CUDA: call_opaque "kernels::termsOf"{{.*}}template_args = [5, 1, 1024, #emitc.opaque<"true">, #emitc.opaque<"true">]
 // CUDA: call_opaque "kernels::roundedFactor"
 // CUDA: call_opaque "kernels::widened"
 // CUDA: call_opaque "kernels::gatherSoftmax"
-// CUDA: call_opaque "kernels::rowTerms"{{.*}}template_args = [5, 1, 1024, 1, 0, 0, 1]
+// CUDA: call_opaque "kernels::rowTerms"{{.*}}template_args = [5, 1, 1024, #emitc.opaque<"true">, #emitc.opaque<"true">, 0, 0]
 // CUDA: call_opaque "kernels::scatterAddOuter"
-// CUDA: call_opaque "kernels::rowTerms"{{.*}}template_args = [5, 1, 1024, 1, 4, 0, 1]
+// CUDA: call_opaque "kernels::rowTerms"{{.*}}template_args = [5, 1, 1024, #emitc.opaque<"true">, #emitc.opaque<"true">, 4, 0]
 // CUDA-NOT: "kernels::addRow"
 // CUDA: call_opaque "kernels::addMultiple"
 

@@ -23,14 +23,6 @@ namespace {
 
 float rounded(float x) { return static_cast<float>(kernels::testing::roundedToBf16(x)); }
 
-/// Numbers that bfloat16 does not hold.
-std::vector<float> randomFloats(int64_t count, std::mt19937_64 &random) {
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float &value : values)
-    value = static_cast<float>(static_cast<int64_t>(random() % 200001) - 100000) / 51200;
-  return values;
-}
-
 TEST(Bf16Products, FactorsAreRoundedAsTheCpuRounds) {
   std::mt19937_64 random(1);
   std::vector<float> values = {0.0f,        -0.0f,      1e-39f,

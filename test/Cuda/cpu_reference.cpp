@@ -6,6 +6,8 @@
 #include "genrec_rt/kernels/cpu/distinct_gradient.h"
 #include "genrec_rt/kernels/cpu/gemm.h"
 
+#include <vector>
+
 namespace genrec::rt::cuda::test {
 namespace {
 

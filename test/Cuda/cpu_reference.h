@@ -12,7 +12,6 @@
 #include "genrec_rt/abi.h"
 
 #include <cstdint>
-#include <vector>
 
 namespace genrec::rt::cuda::test {
 

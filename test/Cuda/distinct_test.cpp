@@ -13,7 +13,6 @@
 #include "genrec_rt/kernels/cuda/distinct.h"
 #include "genrec_rt/kernels/shared/distinct_lookups.h"
 
-#include <cmath>
 #include <gtest/gtest.h>
 
 namespace genrec::rt::cuda::test {
@@ -112,14 +111,6 @@ TEST(DistinctLookups, RowsAreThoseOfEachLookupInTheOrderOfFirstAppearance) {
       for (int64_t place = 0; place < parts * count; ++place)
         ASSERT_EQ(got.numbers[place], expected.starts[place / count] + expected.index[place]);
     }
-}
-
-/// Numbers whose sums are rounded.
-std::vector<float> fractions(int64_t count, std::mt19937_64 &random) {
-  auto values = randomValues<float>(count, random);
-  for (float &value : values)
-    value /= 1024.0f * 3;
-  return values;
 }
 
 struct Results {

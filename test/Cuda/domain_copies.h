@@ -122,6 +122,20 @@ template <class T> std::vector<T> randomValues(int64_t count, std::mt19937_64 &r
     value = static_cast<T>(static_cast<int64_t>(random() % 2001) - 1000);
   return values;
 }
+/// Numbers whose sums are rounded.
+inline std::vector<float> fractions(int64_t count, std::mt19937_64 &random) {
+  auto values = randomValues<float>(count, random);
+  for (float &value : values)
+    value /= 1024.0f * 3;
+  return values;
+}
+/// Numbers that bfloat16 does not hold.
+inline std::vector<float> randomFloats(int64_t count, std::mt19937_64 &random) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &value : values)
+    value = static_cast<float>(static_cast<int64_t>(random() % 200001) - 100000) / 51200;
+  return values;
+}
 
 } // namespace genrec::rt::cuda::test
 

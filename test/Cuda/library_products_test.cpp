@@ -17,13 +17,6 @@
 namespace genrec::rt::cuda::test {
 namespace {
 
-std::vector<float> randomFloats(int64_t count, std::mt19937_64 &random) {
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float &value : values)
-    value = static_cast<float>(static_cast<int64_t>(random() % 200001) - 100000) / 51200;
-  return values;
-}
-
 /// `rows` rows of `ld` floats, and NaN in the rest of `capacity` rows.
 std::vector<float> rowsOf(int64_t rows, int64_t capacity, int64_t ld, std::mt19937_64 &random) {
   std::vector<float> values = randomFloats(rows * ld, random);

@@ -338,7 +338,7 @@ DEFECTS = [
     Defect("sums read rows that are not there", LIBRARY, LIBRARY_TESTS, "readRows(c, first, rows * chunks, xOf(c), scratch.x, stream)",
            "readRows({nullptr, c.capacity, c.k, c.n, c.x, c.ldX, c.y, c.ldY, c.out, c.bf16}, first, rows * chunks, xOf(c), scratch.x, stream)"),
     Defect("sums of rounded rows read behind the capacity", LIBRARY, ROUNDED_TESTS,
-           "isCopied ? roundedTo(c.capacity, kChunkStep) : c.capacity", "roundedTo(c.capacity, kChunkStep)"),
+           "isCopied ? kernels::roundUp(c.capacity, kChunkStep) : c.capacity", "kernels::roundUp(c.capacity, kChunkStep)"),
     Defect("a factor that was rounded before begins with each chunk", LIBRARY, ROUNDED_TESTS, "side.rounded + first * side.ld", "side.rounded"),
     Defect("later groups of chunks have the first rows", LIBRARY, "LibraryProducts.LaterGroups*", "first", "0", 15),
     Defect("rows behind a rounded factor stay", KERNELS + "part_copies.cu", "PartCopies.RowsBehindFactorsAreCleared",

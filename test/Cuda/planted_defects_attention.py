@@ -13,6 +13,8 @@ PLAIN, BIAS, TERMS = FOLDER + "plain.h", FOLDER + "bias_gradient.h", FOLDER + "t
 BUCKETS = FOLDER + "time_buckets.h"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
+# Of both directions: forward alone has barriers for what tiles bring along.
+TERMS_WAIT = "waitForPhase(&turns.empty, ring.parity ^ 1);"
 WIDE_TESTS = "AttentionHopper.StagesAreUsedAgainByWideHeads"
 EARLY_TESTS, LATE_TESTS = "AttentionHopper.ScoresAreStartedEarly", "AttentionHopper.PositionSumsAreAddedLate"
 LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
@@ -61,7 +63,8 @@ ATTENTION = [
     hopper("keys are copied over those that are read", FORWARD, "waitForPhase(&keys.empty, keyRing.parity ^ 1);"),
     hopper("values are copied over those that are read", FORWARD, "waitForPhase(&values.empty, valueRing.parity ^ 1);"),
     hopper("queries are copied over those that are read", FORWARD, "waitForPhase(&shared.queries.empty, parity ^ 1);"),
-    hopper("biases are written over those that are read", FORWARD, "waitForPhase(&shared.terms[stage].empty, ring.parity ^ 1);"),
+    hopper("biases are written over those that are read", FORWARD, TERMS_WAIT,
+           f"if constexpr (!requires {{ shared.terms; }}) {TERMS_WAIT}"),
     hopper("a tile of the list is written over one that is read", FORWARD,
            "waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);"),
     hopper("a tile of the list is read before it is there", FORWARD, "waitForPhase(&shared.unit[units.stage].full, units.parity);"),
@@ -117,7 +120,8 @@ ATTENTION = [
     Defect("the list is read before it is written", CALLS, LIST_TESTS, "makeTileList<C, Over::keys, kRows, kColumns>(args, layout.list, stream);"),
     # Backward.
     hopper("tiles are copied over those that are read, backward", BACKWARD_TILES, "waitForPhase(&queries.empty, ring.parity ^ 1);"),
-    hopper("terms are written over those that are read, backward", BACKWARD_TILES, "waitForPhase(&shared.queries[stage].empty, ring.parity ^ 1);"),
+    hopper("terms are written over those that are read, backward", FORWARD, TERMS_WAIT,
+           f"if constexpr (requires {{ shared.terms; }}) {TERMS_WAIT}"),
     hopper("keys are copied over those that are read, backward", BACKWARD_TILES, "waitForPhase(&shared.keys.empty, parity ^ 1);"),
     hopper("keys are never let go, backward", BACKWARD, "release(&shared.keys.empty);"),
     hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keys.full, state.parity);"),

@@ -22,7 +22,6 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace genrec::rt::kernels {
@@ -196,19 +195,20 @@ template <int64_t L, int64_t V>
 __global__ void leaveTerms(const float *rows, const int64_t *picks, const float *coefficients,
                            float *memory, float *behind) {
   constexpr int64_t kTerms = 5, kVectors = 3, kPack = L == 1 ? kWide : V;
-  const ScatteredTerms terms = termsOf<kTerms, kVectors, kWide, true>(memory, kPicks);
+  const ScatteredTerms terms = termsOf<kTerms, kVectors, kWide, true, false>(memory, kPicks);
   if (firstRow<1>() == 0)
-    *behindTerms<kTerms, kVectors, kWide, true>(memory, kPicks) = *behind;
+    *behindTerms<kTerms, kVectors, kWide, true, false>(memory, kPicks) = *behind;
   for (int64_t row = firstRow<L>(); row < kPicks; row += rowStep<L>()) {
     const float *of = rows + row * kWide;
     float x[kSlots<kWide, L, kPack>];
     forElements<kWide, L, kPack>([&](int64_t slot, int64_t element) { x[slot] = 2 * of[element]; });
-    addRow<kWide, L, kPack>(rowTerms<kTerms, kVectors, kWide, true, 0, 0>(terms, row), kStride,
-                            picks[row], of);
-    scatterAddOuter<kWide, L, kPack>(rowTerms<kTerms, kVectors, kWide, true, 1, 1>(terms, row),
-                                     kStride, picks + row / 2, coefficients + row, 3, of);
-    addRow<kWide, L, kPack>(rowTerms<kTerms, kVectors, kWide, true, 4, 2>(terms, row), kStride,
-                            picks[kPicks - 1 - row], x);
+    addRow<kWide, L, kPack>(rowTerms<kTerms, kVectors, kWide, true, false, 0, 0>(terms, row),
+                            kStride, picks[row], of);
+    scatterAddOuter<kWide, L, kPack>(
+        rowTerms<kTerms, kVectors, kWide, true, false, 1, 1>(terms, row), kStride, picks + row / 2,
+        coefficients + row, 3, of);
+    addRow<kWide, L, kPack>(rowTerms<kTerms, kVectors, kWide, true, false, 4, 2>(terms, row),
+                            kStride, picks[kPicks - 1 - row], x);
   }
 }
 

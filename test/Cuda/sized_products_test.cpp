@@ -24,13 +24,6 @@ struct Case {
   bool leftTransposed = false, rightTransposed = false, onto = false, keepsRest = false;
 };
 
-std::vector<float> fractions(int64_t count, std::mt19937_64 &random) {
-  auto values = randomValues<float>(count, random);
-  for (float &value : values)
-    value /= 1024.0f * 3;
-  return values;
-}
-
 void expectProduct(const Case &c) {
   std::mt19937_64 random(static_cast<uint64_t>(c.m.most * 31 + c.k.most * 7 + c.n.most));
   const int64_t m = c.m.value(), k = c.k.value(), n = c.n.value();

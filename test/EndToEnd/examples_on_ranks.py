@@ -28,6 +28,7 @@ from typing import Any
 
 import genrec as gr
 import polars as pl
+from launching import launcher
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -162,11 +163,10 @@ class Trial:
 
     def train(self, name: str, ranks: int, *flags: object) -> Result:
         """On so many ranks; 0: one process without a launcher."""
-        launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks] if ranks else []
         usual = {"--batch": self.example.batch, "--seed": 3, "--portions": PORTIONS, "--threads": 1}
         words = [
-            *launcher, self.folder / "model", "train", "--data", self.example.train, "--validation", self.example.valid,
-            "--epochs", EPOCHS, "--progress", "json", "--log-every", 1, "--checkpoint", self.folder / name, *flags,
+            *launcher(ranks), self.folder / "model", "train", "--data", self.example.train,
+            "--validation", self.example.valid, "--epochs", EPOCHS, "--progress", "json", "--log-every", 1, "--checkpoint", self.folder / name, *flags,
             *(word for flag, value in usual.items() if flag not in flags for word in (flag, value)),
         ]  # fmt: skip
         done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False, timeout=600)

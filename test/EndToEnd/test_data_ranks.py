@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compiled import BUILD, read_tensors
+from launching import launcher, needs_mpi
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("mpirun") and (BUILD / "lib" / "libgenrec-comm-mpi.so").exists()), reason="no MPI on this machine"
-)
+pytestmark = needs_mpi
 
 ROWS = 600
 SCHEMA = gr.Schema({"row": gr.int64, "items": [{"item": gr.int64}], "label": gr.float32})
@@ -71,8 +70,8 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, ranks: int, *flags: str) -> subprocess.CompletedProcess[str]:
     """`train` on so many ranks; 0: without a launcher."""
-    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)] if ranks else []
-    words = [*launcher, str(folder / "model"), "train", "--seed", "3", "--threads", "1", "--progress", "lines", *flags]
+    given = ["--seed", "3", "--threads", "1", "--progress", "lines"]
+    words = [*launcher(ranks), str(folder / "model"), "train", *given, *flags]
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -182,9 +181,8 @@ def opens(folder: Path, ranks: int, data: Path, *words: str) -> list[int]:
     counts = f"{folder}/opens-$OMPI_COMM_WORLD_RANK"
     shim = BUILD / "lib" / "libgenrec-fault-shim.so"
     inner = f'GENREC_FAULT_COUNTS={counts} GENREC_FAULT_UNDER={data}/ LD_PRELOAD={shim} exec "$@"'
-    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), "bash", "-c", inner, "-"]
     done = subprocess.run(
-        [*launcher, str(folder / "model"), *words, "--data", str(data), "--threads", "1"],
+        [*launcher(ranks), "bash", "-c", inner, "-", str(folder / "model"), *words, "--data", data, "--threads", "1"],
         cwd=folder, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -256,8 +254,8 @@ def test_mistakes_in_files_are_told_once(counted: Path, tmp_path: Path, ranks: i
         pq.write_table(few.drop_columns(["items"]), data / "3.parquet")
     elif mistake == "type":
         pq.write_table(few.set_column(0, "row", pa.array(["x"] * 8)), data / "3.parquet")
-    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), str(counted / "model")]
-    done = subprocess.run([*launcher, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    command = [*launcher(ranks), str(counted / "model"), *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     assert done.stderr.count("Counted: error: ") == 1, done.stderr
     assert done.stderr.count(MISTAKES[mistake]) == 1, done.stderr

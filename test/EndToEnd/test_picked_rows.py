@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call
+from compiled import call
 from genrec import nn
+from launching import launcher, needs_mpi
 
 ITEMS, USERS, DIM = 400, 96, 4
 
@@ -72,9 +73,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 
 
 def train(folder: Path, binary: str, *flags: str, ranks: int = 0) -> dict[str, Any]:
-    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)] if ranks else []
     command = [
-        *launcher, str(folder / binary), "train", "--data", "users.parquet", "--seed", "3", "--batch", "32",
+        *launcher(ranks), str(folder / binary), "train", "--data", "users.parquet", "--seed", "3", "--batch", "32",
         "--epochs", "4", "--progress", "none", "--log-every", "1", "--metrics-json", "m.json",
         "--checkpoint", f"run-{binary}-{ranks}", *flags,
     ]  # fmt: skip
@@ -128,9 +128,7 @@ def test_any_number_of_threads_gives_the_same_bits(folder: Path, threads: str) -
     assert tensors(folder, "run-picked-0") == expected
 
 
-@pytest.mark.skipif(
-    not (shutil.which("mpirun") and (BUILD / "lib" / "libgenrec-comm-mpi.so").exists()), reason="no MPI on this machine"
-)
+@needs_mpi
 def test_any_number_of_ranks_gives_the_same_bits(folder: Path) -> None:
     """Each rank asks the owners for the rows that its portions read."""
     flags = ["--portions", "6", "--overwrite", "--threads", "1"]

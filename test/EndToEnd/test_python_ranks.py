@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,11 +14,9 @@ import genrec as gr
 import numpy as np
 import polars as pl
 import pytest
-from compiled import BUILD
+from launching import needs_mpi
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("mpirun") and (BUILD / "lib" / "libgenrec-comm-mpi.so").exists()), reason="no MPI on this machine"
-)
+pytestmark = needs_mpi
 
 SCHEMA = gr.Schema({"user": gr.int64, "label": gr.float32})
 

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from compiled import BUILD
+from launching import launcher
 
 PROGRAM, LIBRARY = BUILD / "bin" / "genrec-mpi-ranks", BUILD / "lib" / "libgenrec-comm-mpi.so"
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(not (shutil.which("mpirun") and PROGRAM.exists()
 def run(ranks: int, task: str) -> subprocess.CompletedProcess[str]:
     """`task` on `ranks` processes."""
     return subprocess.run(
-        ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), PROGRAM, LIBRARY, task],
+        [*launcher(ranks), PROGRAM, LIBRARY, task],
         capture_output=True,
         text=True,
         timeout=120,

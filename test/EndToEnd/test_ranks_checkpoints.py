@@ -15,10 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from compiled import BUILD, read_tensors
 from genrec import nn
+from launching import launcher, needs_mpi
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("mpirun") and (BUILD / "lib" / "libgenrec-comm-mpi.so").exists()), reason="no MPI on this machine"
-)
+pytestmark = needs_mpi
 
 ROWS, BATCH = 300, 48
 SCHEMA = gr.Schema(
@@ -82,8 +81,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, ranks: int, command: str, *flags: str) -> subprocess.CompletedProcess[str]:
     """A command on so many ranks; 0: without a launcher."""
-    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)] if ranks else []
-    words = [*launcher, str(folder / "model"), command, "--threads", "1", "--progress", "lines", *flags]
+    words = [*launcher(ranks), str(folder / "model"), command, "--threads", "1", "--progress", "lines", *flags]
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -236,10 +234,12 @@ def test_a_rank_that_cannot_write_fails_the_save_of_all(shop: Path, alone: Path,
     given = f"train --data train.parquet --seed 3 --batch {BATCH} --epochs 3 --portions 12 --threads 1 --progress none"
     command = f"exec env $BROKEN {shop / 'model'} {given} --resume --max-steps 9 --checkpoint {tmp_path / 'c'}"
     script = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then BROKEN="{broken}"; fi; {command}'
-    words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "sh", "-c", script]
+    words = [*launcher(2), "sh", "-c", script]
     done = subprocess.run(words, cwd=shop, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode != 0
-    assert "was not saved: rank 1: cannot " in done.stderr and "; the one of step 5 is whole" in done.stderr, done.stderr
+    assert "was not saved: rank 1: cannot " in done.stderr and "; the one of step 5 is whole" in done.stderr, (
+        done.stderr
+    )
     assert tensors(tmp_path / "c") == saved
     assert [path.name for path in sorted((tmp_path / "c").glob("step-*"))] == ["step-5"]
     train(shop, 2, str(tmp_path / "c"), "--resume")

@@ -18,12 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD
 from genrec import nn
+from launching import launcher, needs_mpi
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("mpirun") and (BUILD / "lib" / "libgenrec-comm-mpi.so").exists()), reason="no MPI on this machine"
-)
+pytestmark = needs_mpi
 
 ROWS = 230
 SCHEMA = gr.Schema({"user": gr.int64, "items": [{"item": gr.int64}], "label": gr.float32})
@@ -65,9 +63,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(folder: Path, ranks: int, *flags: str) -> list[str]:
     """`train` on so many ranks; 0: without a launcher."""
-    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)] if ranks else []
     given = ["--data", "train.parquet", "--seed", "3", "--threads", "1", "--progress", "lines"]
-    return [*launcher, str(folder / "model"), "train", *given, *flags]
+    return [*launcher(ranks), str(folder / "model"), "train", *given, *flags]
 
 
 def run(folder: Path, ranks: int, *flags: str, binary: str = "") -> subprocess.CompletedProcess[str]:

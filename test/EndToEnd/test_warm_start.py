@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import read_tensors
 from towers import DIM, ROWS, SCHEMA, Towers, weights, write_rows
 
 NAMES = ["head.bias", "head.weight", "item", "place.weight", "scale", "user"]

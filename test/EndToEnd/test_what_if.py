@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call, tool
+from compiled import call, tool
 from genrec import nn
-
-needs_mpi = pytest.mark.skipif(
-    not (shutil.which("mpirun") and (BUILD / "lib" / "libgenrec-comm-mpi.so").exists()), reason="no MPI on this machine"
-)
+from launching import launcher, needs_mpi
 
 ROWS, BATCH = 4096, 512
 COUNTS = ("looked_up", "asked", "served", "found", "id_bytes", "row_bytes", "gradient_bytes", "dense_bytes")
@@ -128,7 +124,7 @@ def test_ids_are_counted_after_the_models_transforms(shop: Path, counted: Path) 
 def test_predictions_are_what_ranks_count(shop: Path, counted: Path, ranks: int, portions: int, replicas: str) -> None:
     replicate = [f"--replicate={replicas or 'none'}"]
     call(
-        "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), shop / "model", "train",
+        *launcher(ranks), shop / "model", "train",
         "--data", shop / "train.parquet", "--batch", str(BATCH), "--epochs", "2", "--seed", "3", "--threads", "1",
         "--portions", str(portions), "--progress", "none", "--overlap", "none", "--metrics-json", shop / "m.json",
         *replicate,
@@ -262,6 +258,7 @@ def test_rows_that_are_looked_up_most_per_byte_stay_on_the_device(tmp_path: Path
     total = few["user"]["cached_rows"] * 64 + few["item"]["cached_rows"] * 448 + 12800
     assert 0.3e6 - 448 <= total <= 0.3e6
     assert choose(0.3, "--bus=25")["milliseconds"] == pytest.approx(2 * choose(0.3)["milliseconds"])
+
     # 'user' and 'hot' share a store, and so the host's memory: 'hot' brings a cache of all of its rows.
     class Alike(Wide):
         def __init__(self) -> None:

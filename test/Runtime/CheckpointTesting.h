@@ -5,6 +5,7 @@
 
 #include "TinyData.h"
 #include "TinyModel.h"
+#include "error_text.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/safetensors.h"
 
@@ -14,7 +15,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 
 namespace genrec::rt::test {
 
@@ -49,15 +49,6 @@ inline TrainingState stateOf(const Session &session) {
   return state;
 }
 
-inline std::string messageOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 /// The files below a folder, sorted.
 inline std::vector<std::string> filesIn(const std::string &folder) {
   std::vector<std::string> files;
@@ -66,15 +57,6 @@ inline std::vector<std::string> filesIn(const std::string &folder) {
       files.push_back(std::filesystem::relative(entry.path(), folder).string());
   std::sort(files.begin(), files.end());
   return files;
-}
-
-inline std::string helpOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.help();
-  }
-  return "no error";
 }
 
 inline void writeText(const std::string &path, const std::string &text) {

@@ -6,6 +6,7 @@
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
+#include <parquet/arrow/reader.h>
 #include <parquet/arrow/writer.h>
 
 #include <nlohmann/json.hpp>
@@ -121,6 +122,12 @@ void writeParquet(const std::string &path, const arrow::Table &table, int64_t gr
   check(parquet::arrow::WriteTable(table, arrow::default_memory_pool(), *file, groupRows,
                                    properties, arrowProperties));
   check((*file)->Close());
+}
+
+std::shared_ptr<arrow::Table> readParquet(const std::string &path) {
+  auto file = arrow::io::ReadableFile::Open(path).ValueOrDie();
+  auto reader = parquet::arrow::OpenFile(file, arrow::default_memory_pool()).ValueOrDie();
+  return reader->ReadTable().ValueOrDie()->CombineChunks().ValueOrDie();
 }
 
 std::shared_ptr<arrow::Schema> tinySchema() {

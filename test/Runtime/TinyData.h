@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace genrec::rt::test {
 
@@ -27,6 +26,9 @@ std::shared_ptr<arrow::Table> tableOf(const std::shared_ptr<arrow::Schema> &sche
 
 /// Writes a table with row groups of `groupRows` rows.
 void writeParquet(const std::string &path, const arrow::Table &table, int64_t groupRows = 1 << 20);
+
+/// All of a file in one chunk.
+std::shared_ptr<arrow::Table> readParquet(const std::string &path);
 
 /// user: int64, label: float, target: int64, history: list<struct<movie: int64>>.
 std::shared_ptr<arrow::Schema> tinySchema();

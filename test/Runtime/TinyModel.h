@@ -21,8 +21,6 @@
 
 #include "genrec_rt/session.h"
 
-#include <atomic>
-
 namespace genrec::rt::test {
 
 constexpr int64_t kTinyDim = 4;

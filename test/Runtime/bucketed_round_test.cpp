@@ -2,8 +2,6 @@
 
 #include "../../runtime/comm/bucketed_round.h"
 
-#include <algorithm>
-#include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 

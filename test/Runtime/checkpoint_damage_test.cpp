@@ -9,7 +9,6 @@
 #include "../../runtime/checkpoint/manifest.h"
 #include "CheckpointTesting.h"
 
-#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <random>

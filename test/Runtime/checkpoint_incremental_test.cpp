@@ -6,7 +6,6 @@
 #include "genrec_rt/warm_start.h"
 
 #include <gmock/gmock.h>
-#include <map>
 #include <random>
 
 namespace genrec::rt::test {

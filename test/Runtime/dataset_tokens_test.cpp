@@ -8,7 +8,6 @@
 
 #include <mutex>
 #include <numeric>
-#include <set>
 
 namespace genrec::rt::test {
 namespace {

@@ -8,8 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 namespace genrec::rt::test {
 namespace {
 

@@ -4,8 +4,6 @@
 
 #include "genrec_rt/kernels/cpu/gathered_rows.h"
 
-#include <algorithm>
-
 namespace {
 
 namespace k = genrec::rt::kernels;

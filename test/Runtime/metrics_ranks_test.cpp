@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <cmath>
-#include <numeric>
 #include <random>
 
 namespace genrec::rt::test {

@@ -2,7 +2,6 @@
 
 #include "genrec_rt/owner.h"
 
-#include <algorithm>
 #include <gtest/gtest.h>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <mutex>
 #include <random>
 
 using namespace genrec::rt;

@@ -3,21 +3,13 @@
 #include "RunCommand.h"
 
 #include <arrow/api.h>
-#include <arrow/io/file.h>
 #include <gmock/gmock.h>
-#include <parquet/arrow/reader.h>
 
 namespace genrec::rt::test {
 namespace {
 
 using arrow::field;
 using arrow::TimeUnit;
-
-std::shared_ptr<arrow::Table> readParquet(const std::string &path) {
-  auto file = arrow::io::ReadableFile::Open(path).ValueOrDie();
-  auto reader = parquet::arrow::OpenFile(file, arrow::default_memory_pool()).ValueOrDie();
-  return reader->ReadTable().ValueOrDie()->CombineChunks().ValueOrDie();
-}
 
 class PredictKeysTest : public CommandTest {
 protected:

@@ -1,8 +1,8 @@
 //===- row_travel_test.cpp - ways in which table rows travel --------------===//
 
-#include "../../runtime/ranks/row_bf16.h"
 #include "../../runtime/ranks/row_exchange.h"
 
+#include "genrec_rt/kernels/shared/row_values.h"
 #include "genrec_rt/owner.h"
 #include "genrec_rt/session.h"
 
@@ -24,7 +24,7 @@ constexpr int64_t kDim = 5, kIds = 300;
 //===----------------------------------------------------------------------===//
 
 TEST(RowBf16, RoundsToTheNearestEven) {
-  auto round = [](float value) { return fromBf16(toBf16(value)); };
+  auto round = [](float value) { return kernels::widened(kernels::nearestBf16(value)); };
   EXPECT_EQ(round(1), 1.0F);
   float step = std::ldexp(1.0F, -7); // between bf16s at 1
   EXPECT_EQ(round(1 + step / 4), 1.0F);
@@ -156,7 +156,8 @@ TEST(RowTravels, ValuesAsBf16AreHalfOfTheBytes) {
     EXPECT_EQ(narrow.rowBytes[rank] * 2, plain.rowBytes[rank]);
     for (auto &[id, row] : narrow.rows[rank])
       for (int64_t i = 0; i < kDim; ++i)
-        EXPECT_EQ(row[i], isOwn(rank, id) ? valueOf(id, i) : fromBf16(toBf16(valueOf(id, i))));
+        EXPECT_EQ(row[i], isOwn(rank, id) ? valueOf(id, i)
+                                          : kernels::widened(kernels::nearestBf16(valueOf(id, i))));
   }
 }
 
@@ -171,7 +172,7 @@ TEST(RowTravels, SumsAsBf16AreRoundedWhereTheyTravel) {
         if (int64_t entry = 2 * (id - rank); entry >= 0) {
           of[rank] = gradientOf(rank, entry, i) + gradientOf(rank, entry + 1, i);
           if (!isOwn(rank, id))
-            of[rank] = fromBf16(toBf16(of[rank]));
+            of[rank] = kernels::widened(kernels::nearestBf16(of[rank]));
         }
       EXPECT_EQ(sum[i], of[0] + of[1]) << "id " << id;
     }

@@ -4,7 +4,7 @@
 
 #include "../../runtime/core/aside_file.h"
 #include "TinyData.h"
-#include "genrec_rt/error.h"
+#include "error_text.h"
 
 #include <gtest/gtest.h>
 
@@ -13,19 +13,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 
 namespace genrec::rt::test {
 namespace {
-
-std::string messageOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 /// A file from a header and bytes, as any writer of the format might make it.
 void writeRaw(const std::string &path, const std::string &header, const std::string &bytes,

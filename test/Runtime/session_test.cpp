@@ -1,6 +1,7 @@
 //===- session_test.cpp - Steps, determinism, two batches in flight -------===//
 
 #include "TinyModel.h"
+#include "error_text.h"
 
 #include <gtest/gtest.h>
 
@@ -184,15 +185,6 @@ TEST(Session, OutputsNameTheRootRow) {
   EXPECT_EQ(top.as<int64_t>().size(), 14u);
   for (int64_t row = 0; row < 7; ++row)
     EXPECT_EQ(top.rootRows[row], row);
-}
-
-std::string messageOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Session, MistakesAreNamed) {

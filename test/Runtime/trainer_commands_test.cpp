@@ -4,8 +4,6 @@
 #include "genrec_rt/safetensors.h"
 
 #include <arrow/api.h>
-#include <arrow/io/file.h>
-#include <parquet/arrow/reader.h>
 
 #include <filesystem>
 
@@ -29,12 +27,6 @@ TEST_F(TrainerTest, EvaluateRepeatsTheNumbersOfTraining) {
   EXPECT_EQ(trained["metrics"], evaluated["metrics"]);
   EXPECT_NEAR(trained["loss"], evaluated["loss"], 1e-6);
   EXPECT_NE(ran.out.find("HR@5"), std::string::npos);
-}
-
-std::shared_ptr<arrow::Table> readParquet(const std::string &path) {
-  auto file = arrow::io::ReadableFile::Open(path).ValueOrDie();
-  auto reader = parquet::arrow::OpenFile(file, arrow::default_memory_pool()).ValueOrDie();
-  return reader->ReadTable().ValueOrDie()->CombineChunks().ValueOrDie();
 }
 
 TEST_F(TrainerTest, PredictPassesKeysThrough) {

@@ -7,10 +7,8 @@
 #include "genrec_rt/checkpoint.h"
 
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace genrec::rt::test {
 namespace {

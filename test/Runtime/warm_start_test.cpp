@@ -2,24 +2,12 @@
 
 #include "genrec_rt/warm_start.h"
 
-#include "TinyData.h"
-#include "TinyModel.h"
-#include "genrec_rt/checkpoint.h"
-#include "genrec_rt/safetensors.h"
-
-#include <gtest/gtest.h>
+#include "CheckpointTesting.h"
 
 #include <cmath>
 
 namespace genrec::rt::test {
 namespace {
-
-SessionOptions seeded() {
-  SessionOptions options;
-  options.seed = 3;
-  options.threads = 2;
-  return options;
-}
 
 /// What a file holds; by default all that the tiny model has.
 struct InitFile {
@@ -40,7 +28,7 @@ struct InitFile {
 };
 
 /// The message of the Error, and its help.
-std::string messageOf(const std::function<void()> &body) {
+std::string messageAndHelp(const std::function<void()> &body) {
   try {
     body();
   } catch (const Error &error) {
@@ -141,9 +129,10 @@ TEST(WarmStart, ShapesAndTypesOfBothSidesAreTold) {
   shapes.add("movie.values", file.values.data(), {4, 2});
   shapes.write(folder / "b");
   Session session(tinyModel(), seeded());
-  EXPECT_EQ(messageOf([&] { warmStart({folder / "b"}, session); }),
+  EXPECT_EQ(messageAndHelp([&] { warmStart({folder / "b"}, session); }),
             "--init: " + folder / "b" + ": 'bias' is I64 [1], parameter 'bias' is F32 []; " +
-                folder / "b" + ": 'movie' is F32 [4, 2] by ids I64 [2], table 'movie' is F32 [n, 4]; " +
+                folder / "b" +
+                ": 'movie' is F32 [4, 2] by ids I64 [2], table 'movie' is F32 [n, 4]; " +
                 folder / "b" +
                 ": 'weight' is F32 [2, 2], parameter 'weight' is F32 [4] | write it with the shape "
                 "and type of the model, or give the model those of the file");
@@ -157,7 +146,7 @@ TEST(WarmStart, BadIdsAndValuesAreNamed) {
     file.values[5] = value;
     file.writer().write(folder / "a");
     Session session(tinyModel(), seeded());
-    return messageOf([&] { warmStart({folder / "a"}, session); });
+    return messageAndHelp([&] { warmStart({folder / "a"}, session); });
   };
   std::string source = folder / "a: 'movie'";
   EXPECT_EQ(errorFor({5, 5}, 0),
@@ -180,15 +169,16 @@ TEST(WarmStart, MistakesInEntriesAreTold) {
   other.write(folder / "other");
   auto errorOf = [&](const std::vector<std::string> &entries) {
     Session session(tinyModel(), seeded());
-    return messageOf([&] { warmStart(entries, session); });
+    return messageAndHelp([&] { warmStart(entries, session); });
   };
   EXPECT_EQ(errorOf({folder / "none"}),
             "--init " + folder / "none" + ": there is no file or folder '" + folder / "none" +
                 "' | it takes <path>, <name>=<path> or <name>=<path>:<its name there>");
-  EXPECT_EQ(errorOf({"mvie=" + folder / "a"}),
-            "--init mvie=" + folder / "a" +
-                ": the model has no table or parameter 'mvie'; it has weight, bias, movie | did you "
-                "mean 'movie'?");
+  EXPECT_EQ(
+      errorOf({"mvie=" + folder / "a"}),
+      "--init mvie=" + folder / "a" +
+          ": the model has no table or parameter 'mvie'; it has weight, bias, movie | did you "
+          "mean 'movie'?");
   EXPECT_EQ(errorOf({"bias=" + folder / "a", "bias=" + folder / "a"}),
             "--init bias=" + folder / "a" + ": 'bias' is given by --init bias=" + folder / "a" +
                 ", too | leave one of them out");
@@ -197,9 +187,9 @@ TEST(WarmStart, MistakesInEntriesAreTold) {
                 ": nothing in it has a name of the model; it has x, y, the model has weight, bias, "
                 "movie | give each its name in the model: --init <name>=" +
                 folder / "other" + ":<its name there>");
-  EXPECT_EQ(errorOf({"bias=" + folder / "other"}).find(folder / "other" +
-                                                       ": has no 'bias'; it has x, y | name what to "
-                                                       "take: --init bias="),
+  EXPECT_EQ(errorOf({"bias=" + folder / "other"})
+                .find(folder / "other" + ": has no 'bias'; it has x, y | name what to "
+                                         "take: --init bias="),
             0u);
 }
 

@@ -31,11 +31,8 @@ using namespace mlir;
 using namespace genrec;
 using llvm::Error;
 
-static Error makeError(const Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
 /// What a diagnostic has said already.
-static Error reported() { return makeError(""); }
+static Error reported() { return llvm::createStringError(""); }
 
 namespace {
 /// Says, with -v, how long a step took.
@@ -65,7 +62,8 @@ static llvm::Expected<OwningOpRef<ModuleOp>> read(const CompilerOptions &options
                                                   MLIRContext &context) {
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
   if (!file)
-    return makeError("cannot read '" + options.input + "': " + file.getError().message());
+    return llvm::createStringError("cannot read '" + options.input +
+                                   "': " + file.getError().message());
   StringRef data = (*file)->getBuffer();
   OwningOpRef<ModuleOp> module;
   if (isModelFile(data)) {
@@ -78,7 +76,7 @@ static llvm::Expected<OwningOpRef<ModuleOp>> read(const CompilerOptions &options
   if (!module)
     return reported();
   if (module->getOps<ModelOp>().empty())
-    return makeError("'" + options.input + "' holds no genrec.model");
+    return llvm::createStringError("'" + options.input + "' holds no genrec.model");
   return module;
 }
 
@@ -146,7 +144,8 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
   }
   if (!options.dumpFolder.empty()) {
     if (std::error_code error = llvm::sys::fs::create_directories(options.dumpFolder))
-      return makeError("cannot make folder '" + options.dumpFolder + "': " + error.message());
+      return llvm::createStringError("cannot make folder '" + options.dumpFolder +
+                                     "': " + error.message());
     pm.addInstrumentation(std::make_unique<DumpAfterEach>(options.dumpFolder));
   }
   if (failed(pm.run(module)))
@@ -176,7 +175,7 @@ static Error writeText(StringRef path, llvm::function_ref<LogicalResult(raw_ostr
   std::error_code error;
   llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
   if (error)
-    return makeError("cannot write '" + path + "': " + error.message());
+    return llvm::createStringError("cannot write '" + path + "': " + error.message());
   if (failed(write(file.os())))
     return reported();
   file.keep();
@@ -279,8 +278,8 @@ static llvm::Expected<OwningOpRef<ModuleOp>> readApart(const CompilerOptions &op
   if (!module)
     return module.takeError();
   if (isLowered(**module))
-    return makeError("--world needs the model as it was recorded, and '" + options.input +
-                     "' has row kernels already");
+    return llvm::createStringError("--world needs the model as it was recorded, and '" +
+                                   options.input + "' has row kernels already");
   if (Error error = runPasses(**module, apart))
     return error;
   return module;
@@ -330,16 +329,18 @@ static Error writeExplanation(ModuleOp module, CompilerOptions options, llvm::js
 
 Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
   if (!Target::find(options.target))
-    return makeError("target must be " + Target::getNames() + ", but is '" + options.target + "'");
+    return llvm::createStringError("target must be " + Target::getNames() + ", but is '" +
+                                   options.target + "'");
   if (options.level > 2)
-    return makeError("the level must be -O0, -O1 or -O2, but is -O" + Twine(options.level));
+    return llvm::createStringError("the level must be -O0, -O1 or -O2, but is -O" +
+                                   Twine(options.level));
   std::string output = getOutput(options);
   if (output != "-" && llvm::sys::fs::is_directory(output))
-    return makeError("-o " + output + " is a folder; name the file: -o " + output + "/" +
-                     llvm::sys::path::stem(options.input));
+    return llvm::createStringError("-o " + output + " is a folder; name the file: -o " + output +
+                                   "/" + llvm::sys::path::stem(options.input));
   if (output != "-" && llvm::sys::fs::equivalent(output, options.input))
-    return makeError("-o " + output + " would overwrite the model " + options.input +
-                     "; name another file");
+    return llvm::createStringError("-o " + output + " would overwrite the model " + options.input +
+                                   "; name another file");
   std::optional<Toolchain> toolchain;
   std::string key;
   if (isProduct(options) && options.explanation.empty()) {

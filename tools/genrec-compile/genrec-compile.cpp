@@ -52,9 +52,9 @@ static cl::opt<bool> mergesTables("merge-tables", cl::cat(category), cl::init(tr
                                   cl::desc("merge tables of one spec"));
 static cl::opt<bool> fusesTransforms("fuse-transforms", cl::cat(category), cl::init(true),
                                      cl::desc("compute the keys of merged tables in one launch"));
-static cl::opt<bool> picksCatalogueRows(
-    "pick-catalogue-rows", cl::cat(category), cl::init(true),
-    cl::desc("compute the items that a step reads, where it does not read all"));
+static cl::opt<bool>
+    picksCatalogueRows("pick-catalogue-rows", cl::cat(category), cl::init(true),
+                       cl::desc("compute the items that a step reads, where it does not read all"));
 static cl::opt<unsigned>
     splitsClasses("split-classes", cl::cat(category), cl::init(512), cl::value_desc("n"),
                   cl::desc("columns of a softmax over many classes that are computed at a "
@@ -241,9 +241,8 @@ static llvm::Expected<ExplainOptions> parseExplainOptions(std::string &idsOf) {
   if (llvm::Error error = parseWorld(options))
     return error;
   if (!idsOf.empty() && worldSize == 0)
-    return llvm::createStringError(
-        "--ids takes table=n, n a number of at least 0, but got '" + idsOf +
-        "'; a file of counted ids is read with --world only");
+    return llvm::createStringError("--ids takes table=n, n a number of at least 0, but got '" +
+                                   idsOf + "'; a file of counted ids is read with --world only");
   if (llvm::Error error = parseSizes(dataset, options.dataset))
     return error;
   return options;
@@ -255,6 +254,37 @@ static int anchor;
 static int fail(const llvm::Twine &message) {
   llvm::errs() << "genrec-compile: error: " << message << "\n";
   return 1;
+}
+
+/// What the flags say, but those for --explain.
+static CompilerOptions getOptions(const char *program) {
+  CompilerOptions options;
+  options.input = input;
+  options.output = output;
+  options.emission = emission;
+  options.level = level;
+  options.roundsProducts = roundsProducts;
+  options.prunesColumns = prunesColumns;
+  options.sinksFanout = sinksFanout;
+  options.factorsLookups = factorsLookups;
+  options.mergesTables = mergesTables;
+  options.fusesTransforms = fusesTransforms;
+  options.picksCatalogueRows = picksCatalogueRows;
+  options.splitsClasses = splitsClasses;
+  options.target = target;
+  options.march = march;
+  options.compiler = cxx;
+  options.toolchain = toolchain;
+  options.dumpFolder = dumps;
+  options.cacheFolder = cache == "none" ? "" : cache.getValue();
+  options.explanation =
+      explanation.getNumOccurrences() && explanation.empty() ? "text" : explanation.getValue();
+  options.keepsSource = keepsSource;
+  options.isVerbose = isVerbose;
+  options.plugins = plugins.getFiles();
+  options.executable = llvm::sys::fs::getMainExecutable(program, &anchor);
+  options.catalogues.assign(catalogues.begin(), catalogues.end());
+  return options;
 }
 
 /// Runs the tool beside this one that links the runtime, whose kernels are measured.
@@ -280,39 +310,11 @@ int main(int argc, char **argv) {
       "Models that\n"
       "are row kernels already (--emit=mlir) are compiled from there on.\n");
 
-  CompilerOptions options;
-  options.input = input;
-  options.output = output;
-  options.emission = emission;
-  options.level = level;
-  options.roundsProducts = roundsProducts;
-  options.prunesColumns = prunesColumns;
-  options.sinksFanout = sinksFanout;
-  options.factorsLookups = factorsLookups;
-  options.mergesTables = mergesTables;
-  options.fusesTransforms = fusesTransforms;
-  options.picksCatalogueRows = picksCatalogueRows;
-  options.splitsClasses = splitsClasses;
-  options.target = target;
-  options.march = march;
-  options.compiler = cxx;
-  options.toolchain = toolchain;
-  options.dumpFolder = dumps;
-  options.cacheFolder = cache == "none" ? "" : cache.getValue();
-  options.explanation =
-      explanation.getNumOccurrences() && explanation.empty() ? "text" : explanation.getValue();
-  options.keepsSource = keepsSource;
-  options.isVerbose = isVerbose;
-  options.plugins = plugins.getFiles();
-  options.executable = llvm::sys::fs::getMainExecutable(argv[0], &anchor);
-
+  CompilerOptions options = getOptions(argv[0]);
   llvm::Expected<ExplainOptions> explain = parseExplainOptions(options.idsOf);
-  if (!explain) {
-    llvm::errs() << "genrec-compile: error: " << llvm::toString(explain.takeError()) << "\n";
-    return 1;
-  }
+  if (!explain)
+    return fail(llvm::toString(explain.takeError()));
   options.explain = std::move(*explain);
-  options.catalogues.assign(catalogues.begin(), catalogues.end());
   if (calibrates)
     return calibrate(options.executable);
   if (options.input.empty())

@@ -5,7 +5,6 @@
 #include "References.h"
 
 #include <algorithm>
-#include <numeric>
 
 using namespace genrec::datagen;
 

@@ -33,17 +33,13 @@ static const char description[] =
     "             searches list<query, time, …>, and hundreds of numbered columns among them,\n"
     "             named after what they hold: id, text, level, value, time, amount, ratio, count\n";
 
-int main(int argc, char **argv) {
-  CLI::App app{description, "genrec-datagen"};
-  DatasetOptions options;
-  std::string kind = "retrieval";
-  app.set_version_flag("--version", "genrec-datagen " GENREC_VERSION
-                                    ", built with " GENREC_BUILT_WITH);
+static void addFlags(CLI::App &app, DatasetOptions &options, std::string &kind) {
+  app.set_version_flag("--version",
+                       "genrec-datagen " GENREC_VERSION ", built with " GENREC_BUILT_WITH);
   app.add_option("--kind", kind, "what to make: retrieval, requests or search")
       ->check(CLI::IsMember({"retrieval", "requests", "search"}))
       ->capture_default_str();
-  app.add_option("--out", options.folder, "folder for the files (made if missing)")
-      ->required();
+  app.add_option("--out", options.folder, "folder for the files (made if missing)")->required();
   app.add_option("--seed", options.world.seed, "seed")->capture_default_str();
   app.add_option("--users", options.users, "number of users")
       ->check(between(1, 100000000))
@@ -60,7 +56,8 @@ int main(int argc, char **argv) {
   app.add_option("--requests", options.meanRequests, "requests, search: mean requests per user")
       ->check(between(1.0, 1e6))
       ->capture_default_str();
-  app.add_option("--impressions", options.meanImpressions, "requests, search: mean impressions per request")
+  app.add_option("--impressions", options.meanImpressions,
+                 "requests, search: mean impressions per request")
       ->check(between(1.0, 64.0))
       ->capture_default_str();
   app.add_option("--columns", options.columns, "search: number of feature columns")
@@ -72,14 +69,23 @@ int main(int argc, char **argv) {
   app.add_option("--drift", options.world.drift, "chance per event that a taste changes")
       ->check(between(0.0, 1.0))
       ->capture_default_str();
+}
+
+int main(int argc, char **argv) {
+  CLI::App app{description, "genrec-datagen"};
+  DatasetOptions options;
+  std::string kind = "retrieval";
+  addFlags(app, options, kind);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     return reportParseError("genrec-datagen", app, error);
   }
   if (options.world.topics > options.world.items / 4) {
-    std::fprintf(stderr, "genrec-datagen: error: %lld topics need at least %lld items; pass --items or --topics\n",
-                 (long long)options.world.topics, (long long)options.world.topics * 4);
+    std::fprintf(
+        stderr,
+        "genrec-datagen: error: %lld topics need at least %lld items; pass --items or --topics\n",
+        (long long)options.world.topics, (long long)options.world.topics * 4);
     return 1;
   }
   try {
@@ -88,9 +94,8 @@ int main(int argc, char **argv) {
     int64_t count = retrieval          ? writeRetrieval(options)
                     : kind == "search" ? writeSearch(options)
                                        : writeRequests(options);
-    std::printf("generated %lld users, %lld %s (seed %llu) in %s\n",
-                (long long)options.users, (long long)count,
-                retrieval ? "events" : "impressions",
+    std::printf("generated %lld users, %lld %s (seed %llu) in %s\n", (long long)options.users,
+                (long long)count, retrieval ? "events" : "impressions",
                 (unsigned long long)options.world.seed, options.folder.c_str());
   } catch (const std::exception &error) {
     std::fprintf(stderr, "genrec-datagen: error: %s\n", error.what());

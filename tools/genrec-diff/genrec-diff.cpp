@@ -26,10 +26,6 @@ static cl::list<std::string>
 /// A symbol's address tells where the program lies.
 static int anchor;
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 /// Has genrec-compile, which lies beside this program, make the plan of a model.
 static llvm::Error makePlan(StringRef model, StringRef plan, StringRef self) {
   std::string compiler = (llvm::sys::path::parent_path(self) + "/genrec-compile").str();
@@ -39,33 +35,34 @@ static llvm::Error makePlan(StringRef model, StringRef plan, StringRef self) {
   int status = llvm::sys::ExecuteAndWait(compiler, arguments, std::nullopt, {}, 0, 0, &message);
   if (status == 0)
     return llvm::Error::success();
-  return makeError(message.empty() ? "genrec-compile refused '" + model + "'"
-                                   : "cannot run " + compiler + ": " + message);
+  return llvm::createStringError(message.empty() ? "genrec-compile refused '" + model + "'"
+                                                 : "cannot run " + compiler + ": " + message);
 }
 
 /// A plan that was written before, or of a model.
 static llvm::Expected<llvm::json::Object> loadPlan(StringRef path, StringRef self) {
   auto file = llvm::MemoryBuffer::getFile(path);
   if (!file)
-    return makeError("cannot read '" + path + "': " + file.getError().message());
+    return llvm::createStringError("cannot read '" + path + "': " + file.getError().message());
   if (!(*file)->getBuffer().ltrim().starts_with("{")) {
     llvm::SmallString<128> plan;
     if (std::error_code error = llvm::sys::fs::createTemporaryFile("genrec-plan", "json", plan))
-      return makeError("cannot make a temporary file: " + error.message());
+      return llvm::createStringError("cannot make a temporary file: " + error.message());
     llvm::FileRemover remover(plan);
     if (llvm::Error error = makePlan(path, plan, self))
       return std::move(error);
     file = llvm::MemoryBuffer::getFile(plan);
     if (!file)
-      return makeError("cannot read '" + plan + "': " + file.getError().message());
+      return llvm::createStringError("cannot read '" + plan + "': " + file.getError().message());
   }
   llvm::Expected<llvm::json::Value> value = llvm::json::parse((*file)->getBuffer());
   if (!value)
-    return makeError("'" + path + "' is not a plan: " + llvm::toString(value.takeError()));
+    return llvm::createStringError("'" + path +
+                                   "' is not a plan: " + llvm::toString(value.takeError()));
   llvm::json::Object *object = value->getAsObject();
   if (!object || !object->getArray("programs"))
-    return makeError("'" + path +
-                     "' is not a plan of genrec-compile --explain=json: it has no \"programs\"");
+    return llvm::createStringError(
+        "'" + path + "' is not a plan of genrec-compile --explain=json: it has no \"programs\"");
   return std::move(*object);
 }
 
@@ -82,7 +79,7 @@ int main(int argc, char **argv) {
       "An operand is a plan or a model. Exit status 0: no difference, 1: some, 2: an error.\n");
   std::string self = llvm::sys::fs::getMainExecutable(argv[0], &anchor);
   llvm::Expected<llvm::json::Object> a = loadPlan(before, self);
-  llvm::Expected<llvm::json::Object> b = a ? loadPlan(after, self) : makeError("");
+  llvm::Expected<llvm::json::Object> b = a ? loadPlan(after, self) : llvm::createStringError("");
   llvm::Error error = llvm::joinErrors(a ? llvm::Error::success() : a.takeError(),
                                        b ? llvm::Error::success() : b.takeError());
   if (error) {

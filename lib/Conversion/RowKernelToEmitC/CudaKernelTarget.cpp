@@ -170,14 +170,6 @@ Value CudaTarget::enterChunk(const EmitCBuilder &b, KernelFunction &, Value coun
   return chunk;
 }
 
-static SmallVector<Attribute> getTermArguments(const EmitCBuilder &b, const RowTerms &terms) {
-  SmallVector<Attribute> arguments = llvm::map_to_vector(
-      terms.getShape(), [&](int64_t number) -> Attribute { return b.templateInteger(number); });
-  if (terms.isRounded)
-    arguments.push_back(b.templateInteger(1));
-  return arguments;
-}
-
 Value CudaTarget::enterTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows,
                              int64_t domain, int64_t stride) {
   Fields shape(b.getContext());
@@ -191,13 +183,13 @@ Value CudaTarget::enterTerms(const EmitCBuilder &b, const RowTerms &terms, Value
   termShapes.push_back(shape.get());
   return EmitCBuilder::kept(b.named("terms").call("kernels::termsOf",
                                                   b.opaque("kernels::ScatteredTerms"),
-                                                  {memory, rows}, getTermArguments(b, terms)));
+                                                  {memory, rows}, terms.getTemplate(b)));
 }
 
 Value CudaTarget::skipTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory,
                             Value rows) {
   return EmitCBuilder::kept(b.named("behind").call("kernels::behindTerms", memory.getType(),
-                                                   {memory, rows}, getTermArguments(b, terms)));
+                                                   {memory, rows}, terms.getTemplate(b)));
 }
 
 Value CudaTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,

@@ -58,16 +58,12 @@ void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
   Value stride = b.integer(to.stride), pointer = to.pointer;
   if (to.terms) {
     int64_t number = to.terms->getNumber(op);
-    SmallVector<Attribute> shape;
-    for (int64_t size : to.terms->getShape())
-      shape.push_back(b.templateInteger(size));
-    shape.push_back(b.templateInteger(to.terms->firstTerms[number]));
-    shape.push_back(b.templateInteger(to.terms->getVector(op)));
+    SmallVector<Attribute> arguments = to.terms->getTemplate(b);
+    arguments.push_back(b.templateInteger(to.terms->firstTerms[number]));
+    arguments.push_back(b.templateInteger(to.terms->getVector(op)));
     const bool isRounded = to.terms->isRounded;
-    if (isRounded)
-      shape.push_back(b.templateInteger(1));
     Type type = b.opaque(isRounded ? "kernels::RoundedTerms" : "kernels::RowTerms");
-    pointer = b.named("terms").call("kernels::rowTerms", type, {pointer, to.row}, shape);
+    pointer = b.named("terms").call("kernels::rowTerms", type, {pointer, to.row}, arguments);
     if (isRounded && to.terms->scales[number]) {
       target.callOnRow(b, "kernels::addMultiple", {},
                        {pointer, getScalar(op.getIndex()), getScalar(to.terms->scales[number])});

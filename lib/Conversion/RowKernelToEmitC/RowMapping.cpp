@@ -5,6 +5,7 @@
 #include "RowBodySchedule.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Target/EmitC/EmitCBuilder.h"
 #include "genrec_rt/scattered_limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -204,6 +205,11 @@ static void shareRounded(RowTerms &terms) {
     terms.scales.push_back(scale);
   }
   terms.isRounded = true;
+}
+
+SmallVector<Attribute> RowTerms::getTemplate(const EmitCBuilder &b) const {
+  return {b.templateInteger(count), b.templateInteger(countVectors()), b.templateInteger(width),
+          b.templateBool(isScaled), b.templateBool(isRounded)};
 }
 
 std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result) {

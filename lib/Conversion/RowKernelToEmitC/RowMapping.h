@@ -14,6 +14,8 @@
 
 namespace genrec {
 
+class EmitCBuilder;
+
 struct RowMapping {
   /// Threads per row: 1, a power of two up to a warp, or a block of 256 or 1,024.
   int64_t lanes = 1;
@@ -66,10 +68,8 @@ struct RowTerms {
   /// The number of the vector that `add` leaves.
   int64_t getVector(AccumulateOp add) const { return isRounded ? 0 : getNumber(add); }
   int64_t countVectors() const { return isRounded ? 1 : adds.size(); }
-  /// As template arguments.
-  mlir::SmallVector<int64_t, 4> getShape() const {
-    return {count, countVectors(), width, isScaled};
-  }
+  /// As template arguments of the functions of scattered_terms.h.
+  mlir::SmallVector<mlir::Attribute> getTemplate(const EmitCBuilder &b) const;
 };
 
 /// Those of result `result`; nothing where each chunk of rows has a sum of its own.

@@ -1,7 +1,7 @@
 //===- Description.cpp - the description of a compiled model --------------===//
 //
-// genrec_model() returns EmitC globals whose initial values are the structs of genrec_rt/abi.h,
-// field by field (`#genrec.fields`, printed by the C++ printer).
+// genrec_model() returns EmitC globals whose initial values are the structs of
+// genrec_rt/model_desc.h, field by field (`#genrec.fields`, printed by the C++ printer).
 //
 //===----------------------------------------------------------------------===//
 

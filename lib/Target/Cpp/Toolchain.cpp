@@ -13,10 +13,6 @@
 using namespace llvm;
 using namespace genrec;
 
-static Error makeError(const Twine &message) {
-  return createStringError(inconvertibleErrorCode(), message);
-}
-
 //===----------------------------------------------------------------------===//
 // The description
 //===----------------------------------------------------------------------===//
@@ -30,13 +26,13 @@ std::string Toolchain::getDefaultPath(StringRef executable) {
 static Expected<json::Object> readObject(StringRef path) {
   ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
-    return makeError("cannot read the description of the toolchain, '" + path +
-                     "': " + file.getError().message() + "; give another with --toolchain");
+    return createStringError("cannot read the description of the toolchain, '" + path +
+                             "': " + file.getError().message() + "; give another with --toolchain");
   Expected<json::Value> value = json::parse((*file)->getBuffer());
   if (!value)
-    return makeError("'" + path + "' is not JSON: " + toString(value.takeError()));
+    return createStringError("'" + path + "' is not JSON: " + toString(value.takeError()));
   if (!value->getAsObject())
-    return makeError("'" + path + "' must hold an object");
+    return createStringError("'" + path + "' must hold an object");
   return std::move(*value->getAsObject());
 }
 
@@ -46,7 +42,7 @@ static Error readLists(StringRef path, const json::Object &object,
   for (auto &[key, list] : lists) {
     const json::Array *array = object.getArray(key);
     if (!array)
-      return makeError("'" + path + "' must have a list '" + key + "'");
+      return createStringError("'" + path + "' must have a list '" + key + "'");
     for (const json::Value &value : *array)
       list.push_back(value.getAsString().value_or("").str());
   }
@@ -69,7 +65,7 @@ Expected<Toolchain> Toolchain::load(StringRef path) {
   if (!object)
     return object.takeError();
   if (object->getInteger("version").value_or(0) != 1)
-    return makeError("'" + path + "' must be of version 1");
+    return createStringError("'" + path + "' must be of version 1");
   Toolchain toolchain;
   toolchain.compiler = object->getString("compiler").value_or("").str();
   toolchain.nvcc = object->getString("nvcc").value_or("").str();
@@ -105,11 +101,11 @@ Error Toolchain::setUnitCompiler(UnitCompiler kind) {
   unitCompiler = kind;
   const CudaUnit *unit = getUnit();
   if (kind == UnitCompiler::nvcc && unit->compiler.empty())
-    return makeError(
+    return createStringError(
         "needs nvcc, which the build of genrec did not find; install the CUDA toolkit 13.0 and "
         "run make build again, or compile with --target=cuda-emulated");
   if (unit && unit->compile.empty())
-    return makeError(
+    return createStringError(
         "this build of genrec has no emulator of CUDA (builds with sanitizers have none)");
   return Error::success();
 }
@@ -138,8 +134,8 @@ Expected<std::string> Toolchain::findCompiler() const {
     return compiler;
   if (ErrorOr<std::string> found = sys::findProgramByName(compiler))
     return *found;
-  return makeError("needs the C++ compiler '" + compiler +
-                   "', which is not there; install clang 22 or name another with --cxx");
+  return createStringError("needs the C++ compiler '" + compiler +
+                           "', which is not there; install clang 22 or name another with --cxx");
 }
 
 /// Runs `command`. Returns its output, or an error with it.
@@ -148,7 +144,7 @@ static Error run(ArrayRef<std::string> command, bool isVerbose) {
     errs() << join(command, " ") << "\n";
   SmallString<128> log;
   if (std::error_code error = sys::fs::createTemporaryFile("genrec-compile", "log", log))
-    return makeError("cannot make a temporary file: " + error.message());
+    return createStringError("cannot make a temporary file: " + error.message());
   SmallVector<StringRef> arguments(command.begin(), command.end());
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
   std::string problem;
@@ -159,7 +155,7 @@ static Error run(ArrayRef<std::string> command, bool isVerbose) {
   sys::fs::remove(log);
   if (code == 0)
     return Error::success();
-  return makeError(problem + (problem.empty() ? "" : "\n") + said);
+  return createStringError(problem + (problem.empty() ? "" : "\n") + said);
 }
 
 Error Toolchain::compileUnit(Product product, StringRef source, StringRef output,
@@ -188,12 +184,12 @@ Error Toolchain::compileUnit(Product product, StringRef source, StringRef output
 }
 
 static Error describeFailure(StringRef program, StringRef source, Error error) {
-  return makeError("'" + program + "' cannot compile or link the C++ code that genrec made, " +
-                   source +
-                   ". Where neither --cxx nor --march asked for something that does "
-                   "not work, this is a defect of genrec, not of the model: please report it "
-                   "with that file\n" +
-                   toString(std::move(error)));
+  return createStringError(
+      "'" + program + "' cannot compile or link the C++ code that genrec made, " + source +
+      ". Where neither --cxx nor --march asked for something that does "
+      "not work, this is a defect of genrec, not of the model: please report it "
+      "with that file\n" +
+      toString(std::move(error)));
 }
 
 Error Toolchain::make(Product product, StringRef source, StringRef output, bool isVerbose) const {
@@ -204,10 +200,11 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   const CudaUnit *unit = getUnit();
   if (unit) {
     if (product == Product::shared && unitCompiler == UnitCompiler::nvcc)
-      return makeError("a model for a device is made as a binary (--emit=binary, the default): what "
-                       "loads shared objects, 'genrec-checkpoint import', runs on the CPU and takes "
-                       "that of the same model without --target=cuda, as checkpoints do not depend "
-                       "on the target");
+      return createStringError(
+          "a model for a device is made as a binary (--emit=binary, the default): what "
+          "loads shared objects, 'genrec-checkpoint import', runs on the CPU and takes "
+          "that of the same model without --target=cuda, as checkpoints do not depend "
+          "on the target");
     const bool isLinked = product == Product::shared || product == Product::binary;
     input = isLinked ? (output + ".o").str() : output.str();
     if (Error error = compileUnit(product, source, input, isVerbose))

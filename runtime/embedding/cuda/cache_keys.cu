@@ -7,8 +7,6 @@
 #include "genrec_rt/footprint.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 
-#include <algorithm>
-
 namespace genrec::rt::cuda {
 
 namespace {

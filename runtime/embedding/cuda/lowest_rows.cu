@@ -5,7 +5,6 @@
 #include "genrec_rt/kernels/cuda/block_scan.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace genrec::rt::cuda {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -69,16 +68,8 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
   if (cache)
     addresses.only = chunks.front();
   uploadDraws(stream);
-  if (config.rules.admitAfter > 1) {
-    StoreConfig ids;
-    ids.rules = config.rules;
-    ids.rules.admitAfter = 1;
-    ids.rules.hotAfter = 0;
-    ids.members = config.members;
-    ids.keyBits = config.keyBits;
-    ids.hashSeed = config.hashSeed;
-    waitingIds = std::make_unique<EmbeddingStore>(ids, name + ".waiting", stream);
-  }
+  if (config.rules.admitAfter > 1)
+    waitingIds = std::make_unique<EmbeddingStore>(config.ofWaitingIds(), name + ".waiting", stream);
 }
 
 void EmbeddingStore::checkOptions() const {

@@ -1,8 +1,8 @@
 //===- comm.h - What ranks say to each other --------------------*- C++ -*-===//
 //
 // A communicator carries bytes between ranks: an exchange with one part per peer, all-gather,
-// broadcast. It adds nothing up: reductions are the runtime's own kernels, in a fixed order, so that
-// results do not depend on the number of ranks. Every call is collective: all ranks make the
+// broadcast. It adds nothing up: reductions are the runtime's own kernels, in a fixed order, so
+// that results do not depend on the number of ranks. Every call is collective: all ranks make the
 // same calls in the same order, and counts are known to the host before. Where a peer stalls, the
 // call that waits for it names it.
 //
@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,13 +67,14 @@ public:
 
   /// Sends `send[r]` to rank r and receives `receive[r]` from it, for every r, this rank itself
   /// included; parts may be empty. Rank a's `send[b].bytes` is rank b's `receive[a].bytes`, else
-  /// rank b throws, and the others in this call or their next one. Buffers sent must not overlap buffers received. Returns when all parts have
-  /// arrived and those sent may be written again (device: on the stream).
+  /// rank b throws, and the others in this call or their next one. Buffers sent must not overlap
+  /// buffers received. Returns when all parts have arrived and those sent may be written again
+  /// (device: on the stream).
   void exchange(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                 CommMemory memory = {});
-  /// As `exchange`, where the sender alone knows how much it sends: receive[r].bytes is the room that
-  /// both sides have agreed on, at most kMostRoom, and received[r] becomes the bytes that came. More
-  /// than there is room for throws, as parts whose sizes do not agree do.
+  /// As `exchange`, where the sender alone knows how much it sends: receive[r].bytes is the room
+  /// that both sides have agreed on, at most kMostRoom, and received[r] becomes the bytes that
+  /// came. More than there is room for throws, as parts whose sizes do not agree do.
   void exchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                     std::span<int64_t> received, CommMemory memory = {});
   static constexpr int64_t kMostRoom = int64_t(1) << 30;
@@ -106,8 +108,8 @@ public:
   std::chrono::nanoseconds getTimeInCalls() const { return timeInCalls; }
 
 protected:
-  /// "waited 5000 ms for rank 1, which has not come to the rows of step 37", or, where what it sends
-  /// is here (`hasSent`), "which has not taken the rows of step 37".
+  /// "waited 5000 ms for rank 1, which has not come to the rows of step 37", or, where what it
+  /// sends is here (`hasSent`), "which has not taken the rows of step 37".
   std::string describeWait(const std::string &late, bool hasSent = false) const;
   CommPurpose getPurpose() const { return purpose; }
   /// One exchange; sizes of the spans are getSize(), bytes are not negative.
@@ -134,26 +136,45 @@ private:
 /// The communicator of one rank alone.
 std::unique_ptr<Communicator> makeSingleComm();
 
-/// `comm` with a latency: every exchange, of its duplicates too, takes `latency` longer. For benchmarks.
+/// `comm` with a latency: every exchange, of its duplicates too, takes `latency` longer. For
+/// benchmarks.
 std::unique_ptr<Communicator> delayExchanges(std::unique_ptr<Communicator> comm,
                                              std::chrono::microseconds latency);
 
 /// Whether this is rank 0; null: this process alone, which is.
 inline bool isFirstRank(const Communicator *comm) { return !comm || comm->getRank() == 0; }
 
-/// Runs `body` on every rank. What it throws on some, all throw: what the first of them says, elsewhere as "rank 2: …".
-/// Collective; `body` itself makes calls of `comm` only where it cannot throw in between. Null: this
-/// process alone.
+/// Runs `body` on every rank. What it throws on some, all throw: what the first of them says,
+/// elsewhere as "rank 2: …". Collective; `body` itself makes calls of `comm` only where it cannot
+/// throw in between. Null: this process alone.
 void runTogether(Communicator *comm, const std::function<void()> &body);
 
+/// Runs `body` and returns what it threw, null for nothing; that ends the other ranks too.
+template <class Body> std::exception_ptr failureOf(Communicator &comm, const Body &body) {
+  try {
+    body();
+    return nullptr;
+  } catch (const CommError &) {
+    return std::current_exception(); // they know
+  } catch (const std::exception &error) {
+    comm.abort(error.what());
+    return std::current_exception();
+  }
+}
+/// The same, but throws it.
+template <class Body> void tellOthers(Communicator &comm, const Body &body) {
+  if (std::exception_ptr failure = failureOf(comm, body))
+    std::rethrow_exception(failure);
+}
+
 /// Runs `run` on `ranks` threads of this process, each with a communicator of its own: for tests,
-/// and to train with several ranks where no launcher is. The first exception that a rank ends with is
-/// thrown here once all have ended; the others see it as an abort.
+/// and to train with several ranks where no launcher is. The first exception that a rank ends with
+/// is thrown here once all have ended; the others see it as an abort.
 void runThreadRanks(int32_t ranks, const std::function<void(Communicator &)> &run);
 
 /// The communicator of all ranks that mpirun, mpiexec or srun started, over MPI; `library` is the
-/// file that holds it (build/lib/libgenrec-comm-mpi.so), which alone needs MPI on the machine. Throws
-/// Error where the library or MPI is missing. Once per process: MPI can be started once.
+/// file that holds it (build/lib/libgenrec-comm-mpi.so), which alone needs MPI on the machine.
+/// Throws Error where the library or MPI is missing. Once per process: MPI can be started once.
 std::unique_ptr<Communicator> loadMpiComm(const std::string &library);
 
 } // namespace genrec::rt

@@ -1,9 +1,9 @@
 /*===- kinds.h - Enumerations that cross the ABI -------------------*- C -*-===*
  *
  * Each enumeration is one list of (symbol, name, number): the numbers are those of a model's
- * description (abi.h), the names those that users write and `info` prints. Where the dialect has
- * the enumeration too (GenRecAttrs.td), static asserts of lib/Conversion/StepToRuntime hold names
- * and numbers of both together.
+ * description (model_desc.h), the names those that users write and `info` prints. Where the dialect
+ * has the enumeration too (GenRecAttrs.td), static asserts of lib/Conversion/StepToRuntime hold
+ * names and numbers of both together.
  *
  * GENREC_DEFINE_KIND(type, LIST) makes `enum type` and `type_name(number)`, null for a number
  * that is none.

@@ -91,6 +91,17 @@ struct StoreConfig {
   int64_t sightingOffset() const { return storeSightingOffset(stateOffset(), stateFloats()); }
   /// Floats from one row to the next.
   int64_t rowFloats() const { return storeRowFloats(stateOffset(), stateFloats(), rules.any()); }
+  /// What the store of the ids has that the rules do not admit yet.
+  StoreConfig ofWaitingIds() const {
+    StoreConfig ids;
+    ids.rules = rules;
+    ids.rules.admitAfter = 1;
+    ids.rules.hotAfter = 0;
+    ids.members = members;
+    ids.keyBits = keyBits;
+    ids.hashSeed = hashSeed;
+    return ids;
+  }
   const RowInitializer &initializerOf(int64_t key) const {
     return members.empty() ? initializer : members[key >> keyBits];
   }

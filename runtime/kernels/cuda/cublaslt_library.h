@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
-#include <string>
 
 namespace genrec::rt::cuda {
 

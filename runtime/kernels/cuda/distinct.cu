@@ -11,6 +11,7 @@
 #include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/order.h"
 #include "genrec_rt/kernels/cuda/product_tile.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 #include "genrec_rt/scratch_sizes.h"
 
 namespace genrec::rt::cuda {
@@ -234,27 +235,20 @@ struct GradientScratch {
   int64_t *begins;
   void *ordering;
   float *sums, *partials;
-  int64_t bytes = 0;
+  int64_t bytes;
 
-  GradientScratch(const DistinctProduct &p, void *memory) : base(static_cast<char *>(memory)) {
+  GradientScratch(const DistinctProduct &p, void *memory) {
+    ScratchCursor cursor(memory);
     const int64_t places = p.lookups.parts * p.lookups.capacity,
                   parts = partsAtOnce(p, backwardBytes(p));
-    begins = take<int64_t>(places + 1);
-    order = take<uint32_t>(places);
-    count = take<uint32_t>(1);
-    ordering = take<char>(orderScratchBytes(places, places + 1));
-    sums = take<float>(parts * p.lookups.capacity * p.n);
-    partials = take<float>(parts * mostChunks(p) * p.d * p.n);
+    begins = cursor.take<int64_t>(places + 1);
+    order = cursor.take<uint32_t>(places);
+    count = cursor.take<uint32_t>(1);
+    ordering = cursor.take<char>(orderScratchBytes(places, places + 1));
+    sums = cursor.take<float>(parts * p.lookups.capacity * p.n);
+    partials = cursor.take<float>(parts * mostChunks(p) * p.d * p.n);
+    bytes = cursor.bytes();
   }
-
-private:
-  template <class T> T *take(int64_t count) {
-    char *at = base ? base + bytes : nullptr;
-    bytes += (count * static_cast<int64_t>(sizeof(T)) + 255) / 256 * 256;
-    return reinterpret_cast<T *>(at);
-  }
-
-  char *base;
 };
 
 } // namespace

@@ -11,6 +11,7 @@
 
 #include "genrec_rt/kernels/cuda/block_scan.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 #include "genrec_rt/kernels/cuda/list_domains.h"
 
 namespace genrec::rt::cuda::scan {
@@ -22,8 +23,7 @@ constexpr int64_t kListsOfOneBlock = 4096;
 /// The greatest `value` of a block, in every thread; none is negative.
 __device__ inline int64_t greatestOfBlock(int64_t value) {
   __shared__ int64_t greatest[kWarps];
-  for (int by = kWarp / 2; by > 0; by /= 2)
-    value = max(value, __shfl_xor_sync(kAllLanes, value, by));
+  value = reduceLanes(value, [](int64_t a, int64_t b) { return max(a, b); });
   if (laneOf() == 0)
     greatest[warpOf()] = value;
   __syncthreads();

@@ -15,6 +15,7 @@
 #include "genrec_rt/kernels/cuda/activation.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/part_copies.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 
 #include <algorithm>
 #include <bit>
@@ -59,9 +60,9 @@ LibraryShape shapeOf(const LinearProduct &p, int64_t rows) {
   s.isBf16 = p.bf16;
   s.transposesA = p.transposed;
   s.hasBias = p.bias != nullptr;
-  s.m = p.n, s.n = rows, s.k = p.bf16 && p.transposed ? roundedTo(p.k, 8) : p.k;
-  s.ldA = p.bf16 ? roundedTo(weightColumns(p), 8) : weightColumns(p);
-  s.ldB = copiesX(p) ? roundedTo(p.k, 8) : p.ldX;
+  s.m = p.n, s.n = rows, s.k = p.bf16 && p.transposed ? kernels::roundUp(p.k, 8) : p.k;
+  s.ldA = p.bf16 ? kernels::roundUp(weightColumns(p), 8) : weightColumns(p);
+  s.ldB = copiesX(p) ? kernels::roundUp(p.k, 8) : p.ldX;
   s.ldD = ldOfSums(p);
   if (!p.bf16)
     s.alignA = alignmentOf(p.weight), s.alignB = alignmentOf(p.x);
@@ -72,14 +73,16 @@ LibraryShape shapeOf(const LinearProduct &p, int64_t rows) {
 }
 
 struct ProductScratch {
-  Parts parts;
+  ScratchCursor cursor;
   Bf16 *x, *weight;
   void *workspace;
 
   ProductScratch(const LinearProduct &p, int64_t workspaceBytes, void *memory)
-      : parts(memory), x(parts.take<Bf16>(copiesX(p) ? p.capacity * roundedTo(p.k, 8) : 0)),
-        weight(parts.take<Bf16>(p.bf16 ? weightRows(p) * roundedTo(weightColumns(p), 8) : 0)),
-        workspace(parts.take<char>(workspaceBytes)) {}
+      : cursor(memory),
+        x(cursor.take<Bf16>(copiesX(p) ? p.capacity * kernels::roundUp(p.k, 8) : 0)),
+        weight(
+            cursor.take<Bf16>(p.bf16 ? weightRows(p) * kernels::roundUp(weightColumns(p), 8) : 0)),
+        workspace(cursor.take<char>(workspaceBytes)) {}
 };
 
 /// y = A(sums) + residual of the rows that there are, kUnit columns at a time (row_units.h).
@@ -129,7 +132,7 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
   const ProductScratch scratch(p, plans.workspaceBytes(shape), memory);
   LibraryOperands operands{p.weight, p.x, sumsOf(p), p.bias};
   if (p.bf16) {
-    const int64_t ldX = roundedTo(p.k, 8), ldWeight = roundedTo(weightColumns(p), 8);
+    const int64_t ldX = kernels::roundUp(p.k, 8), ldWeight = kernels::roundUp(weightColumns(p), 8);
     if (copiesX(p))
       copyParts(PartCopy<Bf16>{p.rows, p.capacity, 1, p.x, p.ldX, p.k, scratch.x, ldX, ldX,
                                /*clearsRest=*/true},
@@ -160,7 +163,9 @@ Side xOf(const RowContraction &c) { return {c.x, c.roundedX, c.ldX, c.k}; }
 Side yOf(const RowContraction &c) { return {c.y, c.roundedY, c.ldY, c.n}; }
 
 /// Leading dimensions of copies: whole steps of 16 bytes.
-int64_t ldOfCopy(const RowContraction &c, int64_t size) { return roundedTo(size, c.bf16 ? 8 : 4); }
+int64_t ldOfCopy(const RowContraction &c, int64_t size) {
+  return kernels::roundUp(size, c.bf16 ? 8 : 4);
+}
 int64_t ldOf(const RowContraction &c, const Side &side) {
   return side.rounded ? side.ld : ldOfCopy(c, side.size);
 }
@@ -185,7 +190,7 @@ struct Chunks {
   explicit Chunks(const RowContraction &c) {
     const int64_t chunk = chunkRows(c);
     const bool isCopied = !c.roundedX && !c.roundedY;
-    const int64_t rows = isCopied ? roundedTo(c.capacity, kChunkStep) : c.capacity;
+    const int64_t rows = isCopied ? kernels::roundUp(c.capacity, kChunkStep) : c.capacity;
     whole = rows / chunk, last = rows % chunk;
     each = std::clamp<int64_t>(kMostGroupBytes / bytesOfChunk(c), 1, std::max<int64_t>(whole, 1));
   }
@@ -240,7 +245,7 @@ int64_t workspaceBytes(LibraryPlans &plans, const RowContraction &c) {
 }
 
 struct ContractionScratch {
-  Parts parts;
+  ScratchCursor cursor;
   char *x, *y;
   float *sums; ///< where chunks are not added onto `out`
   void *workspace;
@@ -251,15 +256,15 @@ struct ContractionScratch {
 private:
   ContractionScratch(const RowContraction &c, const Chunks &cut, int64_t workspaceBytes,
                      void *memory)
-      : parts(memory) {
+      : cursor(memory) {
     const int64_t rows = cut.whole > 0 ? cut.each * chunkRows(c) : cut.last;
     auto take = [&](const Side &side) {
-      return parts.take<char>(side.rounded ? 0 : rows * ldOfCopy(c, side.size) * bytesOfFactor(c));
+      return cursor.take<char>(side.rounded ? 0 : rows * ldOfCopy(c, side.size) * bytesOfFactor(c));
     };
     x = take(xOf(c));
     y = take(yOf(c));
-    sums = parts.take<float>(addsOnto(c) ? 0 : cut.each * c.k * c.n);
-    workspace = parts.take<char>(workspaceBytes);
+    sums = cursor.take<float>(addsOnto(c) ? 0 : cut.each * c.k * c.n);
+    workspace = cursor.take<char>(workspaceBytes);
   }
 };
 
@@ -352,13 +357,13 @@ int64_t fastestScratchBytes(const LinearProduct &p) {
   if (!libraryTakes(p))
     return 0;
   const int64_t workspace = LibraryPlans::get()->workspaceBytes(shapeOf(p, p.capacity));
-  return ProductScratch(p, workspace, nullptr).parts.bytes;
+  return ProductScratch(p, workspace, nullptr).cursor.bytes();
 }
 
 int64_t fastestScratchBytes(const RowContraction &c) {
   if (!libraryTakes(c))
     return contractionScratchBytes(c.capacity, c.k, c.n);
-  return ContractionScratch(*LibraryPlans::get(), c, nullptr).parts.bytes;
+  return ContractionScratch(*LibraryPlans::get(), c, nullptr).cursor.bytes();
 }
 
 void multiplyFastest(const LinearProduct &product, void *scratch, cudaStream_t stream) {

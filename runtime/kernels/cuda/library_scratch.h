@@ -9,8 +9,6 @@
 
 namespace genrec::rt::cuda {
 
-inline int64_t roundedTo(int64_t size, int64_t to) { return (size + to - 1) / to * to; }
-
 inline int currentDevice() {
   int device = 0;
   GENREC_CUDA_CHECK(cudaGetDevice(&device));
@@ -24,21 +22,6 @@ inline uint32_t alignmentOf(const void *pointer) {
     alignment /= 2;
   return alignment;
 }
-
-/// Parts of a piece of scratch; a null pointer only counts.
-class Parts {
-public:
-  explicit Parts(void *memory) : base(static_cast<char *>(memory)) {}
-  template <class T> T *take(int64_t count) {
-    char *at = base ? base + bytes : nullptr;
-    bytes += roundedTo(count * static_cast<int64_t>(sizeof(T)), 256);
-    return reinterpret_cast<T *>(at);
-  }
-  int64_t bytes = 0;
-
-private:
-  char *base;
-};
 
 } // namespace genrec::rt::cuda
 

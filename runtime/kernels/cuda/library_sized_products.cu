@@ -11,6 +11,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 
 namespace genrec::rt::cuda {
 
@@ -99,13 +100,14 @@ int64_t workspaceBytes(LibraryPlans &plans, const SizedProduct &p) {
 }
 
 struct SizedScratch {
-  Parts parts;
+  ScratchCursor cursor;
   float *sums;
   void *workspace;
 
   SizedScratch(LibraryPlans &plans, const SizedProduct &p, void *memory)
-      : parts(memory), sums(parts.take<float>(isCut(p) ? Pieces(p).each * p.m.most * p.n.most : 0)),
-        workspace(parts.take<char>(workspaceBytes(plans, p))) {}
+      : cursor(memory),
+        sums(cursor.take<float>(isCut(p) ? Pieces(p).each * p.m.most * p.n.most : 0)),
+        workspace(cursor.take<char>(workspaceBytes(plans, p))) {}
 };
 
 //===----------------------------------------------------------------------===//
@@ -199,7 +201,7 @@ bool libraryTakes(const SizedProduct &p) {
 }
 
 int64_t fastestScratchBytes(const SizedProduct &p) {
-  return libraryTakes(p) ? SizedScratch(*LibraryPlans::get(), p, nullptr).parts.bytes
+  return libraryTakes(p) ? SizedScratch(*LibraryPlans::get(), p, nullptr).cursor.bytes()
                          : productScratchBytes(p);
 }
 

@@ -7,6 +7,7 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/prefix_sums.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 
 #include <algorithm>
 #include <bit>
@@ -168,25 +169,17 @@ struct OrderScratch {
   Word *states;     ///< of a pass's prefix sums
   uint32_t *counts; ///< [digit][block]
   uint2 *placed[2];
-  int64_t numbers, words, bytes = 0;
+  int64_t numbers, words, bytes;
 
   OrderScratch(int64_t count, const Digits &digits, void *memory)
-      : numbers(blocksFor(count, kPerBlock) << digits.bits), words(prefixSumWords(numbers)),
-        base(static_cast<char *>(memory)) {
-    states = take<Word>(words);
+      : numbers(blocksFor(count, kPerBlock) << digits.bits), words(prefixSumWords(numbers)) {
+    ScratchCursor cursor(memory);
+    states = cursor.take<Word>(words);
     for (int i = 0; i < 2; ++i)
-      placed[i] = take<uint2>(digits.passes > i + 1 ? count : 0);
-    counts = take<uint32_t>(numbers);
+      placed[i] = cursor.take<uint2>(digits.passes > i + 1 ? count : 0);
+    counts = cursor.take<uint32_t>(numbers);
+    bytes = cursor.bytes();
   }
-
-private:
-  template <class T> T *take(int64_t count) {
-    char *at = base ? base + bytes : nullptr;
-    bytes += count * static_cast<int64_t>(sizeof(T));
-    return reinterpret_cast<T *>(at);
-  }
-
-  char *base;
 };
 
 } // namespace

@@ -2,8 +2,10 @@
 
 #include "genrec_rt/kernels/cuda/rank.h"
 
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 #include "genrec_rt/kernels/cuda/product_tile.h"
 #include "genrec_rt/kernels/cuda/row_notes.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 #include "item_sets.h"
 #include "score_bounds.h"
 
@@ -92,10 +94,9 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
 #pragma unroll
   for (int i = 0; i < kProductEach; ++i) {
-    for (int by = 8; by > 0; by /= 2) // 16 lanes have a row
-      counts[i] += __shfl_xor_sync(kAllLanes, counts[i], by);
+    counts[i] = sumOfLanes<kProductLanes>(counts[i]);
     const int64_t row = firstRow + ProductTile::row() + i;
-    if (laneOf() % 16 == 0 && row < rows && counts[i] > 0)
+    if (laneOf() % kProductLanes == 0 && row < rows && counts[i] > 0)
       atomicAdd(ranks + row, static_cast<Word>(counts[i]));
   }
 }
@@ -180,19 +181,19 @@ struct RankScratch {
   /// For targets of `rows`, which are listed or not.
   RankScratch(const RankedItems &r, int64_t rows, bool areListed, void *memory)
       : isByLibrary(libraryRanks(r)) {
-    ScratchParts parts(memory);
-    seen = parts.take<Word>(r.excluding ? 2 * r.excludedCapacity : 0);
-    targetSlots = parts.take<Word>(areListed ? 2 * rows : 0);
-    firstRows = parts.take<Word>(areListed ? 2 * rows : 0);
-    counted = parts.take<Word>(areListed ? rows : 0);
-    targetScores = parts.take<float>(rows);
+    ScratchCursor cursor(memory);
+    seen = cursor.take<Word>(r.excluding ? 2 * r.excludedCapacity : 0);
+    targetSlots = cursor.take<Word>(areListed ? 2 * rows : 0);
+    firstRows = cursor.take<Word>(areListed ? 2 * rows : 0);
+    counted = cursor.take<Word>(areListed ? rows : 0);
+    targetScores = cursor.take<float>(rows);
     if (isByLibrary) {
       chunk = mostOfChunk(r, sizeof(float));
-      chunk.scores = parts.take<float>(chunk.queries * chunk.ld);
-      bounds = ScoreBounds(r, parts);
-      product = parts.take<char>(productScratchBytes(r, chunk));
+      chunk.scores = cursor.take<float>(chunk.queries * chunk.ld);
+      bounds = ScoreBounds(r, cursor);
+      product = cursor.take<char>(productScratchBytes(r, chunk));
     }
-    bytes = parts.bytes();
+    bytes = cursor.bytes();
   }
 };
 

@@ -1,4 +1,4 @@
-//===- ranked_scores.h - Scores of single items, and scratch in parts -*- C++ -*-===//
+//===- ranked_scores.h - Scores of single items ----------------*- C++ -*-===//
 
 #ifndef GENREC_RT_KERNELS_CUDA_RANKED_SCORES_H
 #define GENREC_RT_KERNELS_CUDA_RANKED_SCORES_H
@@ -16,23 +16,6 @@ __device__ inline float scoreOf(const RankedItems &r, int64_t query, int64_t ite
     sum = fmaf(left[c], right[c], sum);
   return sum;
 }
-
-/// Cuts scratch into arrays aligned to 256 bytes; from null it only counts.
-class ScratchParts {
-public:
-  explicit ScratchParts(void *memory) : base(static_cast<char *>(memory)) {}
-
-  template <class T> T *take(int64_t count) {
-    auto *part = reinterpret_cast<T *>(base + used);
-    used += blocksFor(count * static_cast<int64_t>(sizeof(T)), 256) * 256;
-    return part;
-  }
-  int64_t bytes() const { return used; }
-
-private:
-  char *base;
-  int64_t used = 0;
-};
 
 } // namespace genrec::rt::cuda
 

@@ -5,10 +5,10 @@
 #include "segment_pieces.h"
 
 #include "genrec_rt/kernels/cuda/order.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 #include "genrec_rt/kernels/shared/math.h"
 #include "genrec_rt/kernels/shared/row_values.h"
 
-#include <bit>
 #include <type_traits>
 
 namespace genrec::rt::kernels {
@@ -35,9 +35,6 @@ struct alignas(V * sizeof(Element) < 16 ? V * sizeof(Element) : 16) Pack {
   Element at[V];
 };
 
-__device__ float floatOf(float x) { return x; }
-__device__ float floatOf(Bf16 x) { return widened(x); }
-
 /// Adds coefficients times vectors, of which vectorOf(k, coefficient) is the k-th, for `Count` of
 /// them from `first` on: one after another, but all are under way before the first is added.
 template <int Count, int V, class VectorOf>
@@ -52,7 +49,7 @@ __device__ void addSome(int first, const VectorOf &vectorOf, Pack<V> &total) {
   for (int k = 0; k < Count; ++k)
 #pragma unroll
     for (int v = 0; v < V; ++v)
-      total.at[v] = detail::mulAdd(coefficients[k], floatOf(packs[k].at[v]), total.at[v]);
+      total.at[v] = detail::mulAdd(coefficients[k], widened(packs[k].at[v]), total.at[v]);
 }
 
 /// The same for all of `count`.
@@ -233,27 +230,20 @@ struct Scratch {
   int64_t *begins;
   float *coefficients; ///< of a result that is added up in slices
   Pieces pieces = {};
-  int64_t bytes = 0;
+  int64_t bytes;
 
-  Scratch(const ScatteredSum &sum, void *memory) : base(static_cast<char *>(memory)) {
+  Scratch(const ScatteredSum &sum, void *memory) {
+    cuda::ScratchCursor cursor(memory);
     const int64_t count = sum.count(), most = Pieces::mostOf(count);
-    order = take<uint32_t>(count);
-    ordering = take<char>(cuda::orderScratchBytes(count, sum.rows + 1));
-    begins = take<int64_t>(sum.rows + 1);
-    coefficients = take<float>(sum.shape.isScaled && isSliced(sum.shape) ? count : 0);
+    order = cursor.take<uint32_t>(count);
+    ordering = cursor.take<char>(cuda::orderScratchBytes(count, sum.rows + 1));
+    begins = cursor.take<int64_t>(sum.rows + 1);
+    coefficients = cursor.take<float>(sum.shape.isScaled && isSliced(sum.shape) ? count : 0);
     if (Pieces::levelsOf(count) > 0)
-      pieces = {take<Piece>(most), take<float>(most * sum.shape.width), take<int64_t>(sum.rows),
-                take<uint32_t>(Pieces::kMostLevels + 1)};
+      pieces = {cursor.take<Piece>(most), cursor.take<float>(most * sum.shape.width),
+                cursor.take<int64_t>(sum.rows), cursor.take<uint32_t>(Pieces::kMostLevels + 1)};
+    bytes = cursor.bytes();
   }
-
-private:
-  template <class T> T *take(int64_t count) {
-    char *at = base ? base + bytes : nullptr;
-    bytes += (count * static_cast<int64_t>(sizeof(T)) + 255) / 256 * 256;
-    return reinterpret_cast<T *>(at);
-  }
-
-  char *base;
 };
 
 cuda::LaunchShape shapeOf(int64_t threads, int slices = 1) {

@@ -14,6 +14,7 @@
 #include "ranked_scores.h"
 
 #include "genrec_rt/kernels/cuda/library_products.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 
 namespace genrec::rt::cuda {
 
@@ -27,9 +28,9 @@ struct ScoreBounds {
   float scale = 0;
 
   ScoreBounds() = default;
-  ScoreBounds(const RankedItems &r, ScratchParts &parts)
-      : queryNorms(parts.take<float>(r.queryCapacity)),
-        itemNorms(parts.take<float>(r.itemCapacity)),
+  ScoreBounds(const RankedItems &r, ScratchCursor &cursor)
+      : queryNorms(cursor.take<float>(r.queryCapacity)),
+        itemNorms(cursor.take<float>(r.itemCapacity)),
         // Three times instead of twice, for the norms are rounded, too.
         scale(3 * static_cast<float>(r.dim) * 0x1p-24f) {}
 

@@ -13,8 +13,6 @@
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 
-#include <algorithm>
-
 namespace genrec::rt::cuda {
 
 /// What a tree level sums: terms or pieces of the level below, kMostSummed at most.

@@ -5,6 +5,7 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/row_notes.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 #include "score_bounds.h"
 
 namespace genrec::rt::cuda {
@@ -49,18 +50,18 @@ struct SelectionScratch {
 
   SelectionScratch(const RankedItems &r, int64_t k, void *memory)
       : most(mostOfChunk(r, sizeof(float) + sizeof(Word))), isByLibrary(libraryRanks(r)) {
-    ScratchParts parts(memory);
+    ScratchCursor cursor(memory);
     if (isByLibrary)
-      bounds = ScoreBounds(r, parts);
-    most.scores = parts.take<float>(most.queries * most.ld);
-    selection.better = parts.take<Word>(most.queries * most.ld);
-    selection.best[0] = parts.take<Word>(most.queries * k);
-    selection.best[1] = parts.take<Word>(most.queries * k);
-    selection.sizes = parts.take<int64_t>(most.queries);
-    selection.leasts = parts.take<Word>(most.queries);
+      bounds = ScoreBounds(r, cursor);
+    most.scores = cursor.take<float>(most.queries * most.ld);
+    selection.better = cursor.take<Word>(most.queries * most.ld);
+    selection.best[0] = cursor.take<Word>(most.queries * k);
+    selection.best[1] = cursor.take<Word>(most.queries * k);
+    selection.sizes = cursor.take<int64_t>(most.queries);
+    selection.leasts = cursor.take<Word>(most.queries);
     selection.k = k;
-    product = parts.take<char>(isByLibrary ? productScratchBytes(r, most) : 0);
-    bytes = parts.bytes();
+    product = cursor.take<char>(isByLibrary ? productScratchBytes(r, most) : 0);
+    bytes = cursor.bytes();
   }
 };
 

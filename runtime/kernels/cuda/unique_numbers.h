@@ -64,8 +64,6 @@ public:
 
   ByOwner(const Owners &owners, int64_t *offsets) : owners(owners), offsets(offsets) {}
 
-  Owners countedOwners() const { return owners; }
-
   /// Once for all tiles of a block. Lane 0 of the warp that has an owner writes, and alone reads
   /// it.
   __device__ void begin(Shared &shared) const {

@@ -371,7 +371,6 @@ void showStoresAt(Thread &thread, const void *memory, size_t bytes);
 
 //===-- async.cpp ---------------------------------------------------------===//
 
-void startBlockBarriers(Block &block);
 /// Completes something that is under way where the seed has it so, or where nobody else can go on.
 bool completeOne(Block &block, bool nobodyCanGoOn);
 void endThread(Block &block, Thread &thread);

@@ -5,8 +5,6 @@
 
 #include "cublasLt.h"
 
-#include <vector>
-
 struct simtMatrixLayout {
   cudaDataType type;
   int64_t rows, cols, ld;

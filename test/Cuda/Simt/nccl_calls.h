@@ -13,7 +13,6 @@
 #include "operations.h"
 
 #include <map>
-#include <set>
 #include <thread>
 
 namespace simt::nccl {

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 

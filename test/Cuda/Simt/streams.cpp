@@ -3,7 +3,6 @@
 #include "arena.h"
 
 #include <cstring>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 

@@ -327,21 +327,14 @@ inline void clearKeys(float *out, int64_t ldOut, int64_t keys) {
     __builtin_memset(out + key * ldOut, 0, D * sizeof(float));
 }
 
-/// `queries` of a unit against its `unit.keys`, which begin at a whole vector and
-/// block.
+/// Packs the keys and values of a unit, and clears what they get.
 template <class C, BackwardPart Part>
-inline void backwardUnit(const AttentionArgs &args,
-                         const AttentionGradients &gradients,
-                         const SharedTables<C> &tables,
-                         const AttentionUnit<C> &unit,
-                         const BackwardBuffers<C> &buffers, KeyRange queries) {
+inline void beginKeys(const AttentionArgs &args, const AttentionGradients &gradients,
+                      const AttentionUnit<C> &unit, const BackwardBuffers<C> &buffers, float *dK,
+                      float *dV) {
   using Tiles = AttentionTiles<C>;
-  using Buffers = BackwardBuffers<C>;
-  constexpr int R = Tiles::Rows;
   const int64_t n = unit.length, ld = buffers.ldScores;
   const int64_t firstKey = unit.keys.low, keys = unit.keys.high - firstKey;
-  float *dK = gradients.dK + unit.first * gradients.ldDK + unit.head * C::Qk;
-  float *dV = gradients.dV + unit.first * gradients.ldDV + unit.head * C::V;
   transposeRows<C::Qk>(unit.k + firstKey * args.ldK, args.ldK, keys,
                        buffers.keys + firstKey * C::Qk);
   transposeRows<C::V>(unit.v + firstKey * args.ldV, args.ldV, keys,
@@ -360,6 +353,24 @@ inline void backwardUnit(const AttentionArgs &args,
       clearKeys<C::V>(dV + firstKey * gradients.ldDV, gradients.ldDV, keys);
     }
   }
+}
+
+/// `queries` of a unit against its `unit.keys`, which begin at a whole vector and
+/// block.
+template <class C, BackwardPart Part>
+inline void backwardUnit(const AttentionArgs &args,
+                         const AttentionGradients &gradients,
+                         const SharedTables<C> &tables,
+                         const AttentionUnit<C> &unit,
+                         const BackwardBuffers<C> &buffers, KeyRange queries) {
+  using Tiles = AttentionTiles<C>;
+  using Buffers = BackwardBuffers<C>;
+  constexpr int R = Tiles::Rows;
+  const int64_t n = unit.length, ld = buffers.ldScores;
+  const int64_t firstKey = unit.keys.low, keys = unit.keys.high - firstKey;
+  float *dK = gradients.dK + unit.first * gradients.ldDK + unit.head * C::Qk;
+  float *dV = gradients.dV + unit.first * gradients.ldDV + unit.head * C::V;
+  beginKeys<C, Part>(args, gradients, unit, buffers, dK, dV);
   // Every constant factor of the weights rides on dOut.
   float scale = dropoutScale<C>(args);
   if constexpr (C::Score == ScoreKind::silu)

@@ -165,6 +165,60 @@ inline void runChunk(RowBlock *block, const genrec_domain &own, int64_t domain, 
   } while (list < end);
 }
 
+/// Memory of the workers, a part each: values that only the calls read, their scratch, views of the
+/// domains, and with profiles what each op took.
+struct WorkerMemory {
+  char *base;
+  int64_t each, localBytes, scratchBytes, viewBytes;
+
+  char *localOf(int32_t worker) const { return base + worker * each; }
+  char *scratchOf(int32_t worker) const { return localOf(worker) + localBytes; }
+  genrec_domain *domainsOf(int32_t worker) const {
+    return reinterpret_cast<genrec_domain *>(scratchOf(worker) + scratchBytes);
+  }
+  BlockDomains *describedBy(int32_t worker) const {
+    return reinterpret_cast<BlockDomains *>(scratchOf(worker) + scratchBytes + viewBytes);
+  }
+  int64_t *spentBy(int32_t worker) const {
+    return reinterpret_cast<int64_t *>(describedBy(worker) + 1);
+  }
+};
+
+/// Tells the profile that ops ran one after another since `began`.
+inline void reportSpent(genrec_step *step, int32_t firstOp, int32_t ops, int64_t began,
+                        const WorkerMemory &memory, int32_t workers) {
+  int64_t end = began;
+  for (int32_t op = 0; op < ops; ++op) {
+    int64_t begin = end;
+    for (int32_t worker = 0; worker < workers; ++worker)
+      end += memory.spentBy(worker)[op] / workers;
+    genrec_rt_ran(step, firstOp + op, begin, end);
+  }
+}
+
+/// Runs `calls` for the blocks of all chunks.
+inline void runChunks(const RowBlock &block, const genrec_domain &own, int64_t domain,
+                      RowBlockSizes sizes, const WorkerMemory &memory, void (*calls)(RowBlock *)) {
+  const genrec_step *step = block.all;
+  parallelFor(step->pool, block.chunks, 1, [&](int64_t begin, int64_t end, int64_t) {
+    const int32_t worker = genrec_rt_worker_index();
+    RowBlock mine = block;
+    mine.phase = BlockPhase::rows;
+    mine.pool = nullptr;
+    mine.local = memory.localOf(worker);
+    mine.scratch = memory.scratchOf(worker);
+    mine.domains = memory.domainsOf(worker);
+    memcpy(mine.domains, step->domains, static_cast<size_t>(memory.viewBytes));
+    BlockDomains *described = memory.describedBy(worker);
+    described->parent = *own.parent_domain;
+    mine.spent = memory.spentBy(worker);
+    for (mine.chunk = begin; mine.chunk < end; ++mine.chunk)
+      runChunk(&mine, own, domain, sizes, described, calls);
+    if (step->profile)
+      switchTo(&mine, -1);
+  });
+}
+
 } // namespace detail
 
 /// Runs `calls` over the rows of domain number `domain` of `domains`. Values that only they
@@ -196,49 +250,23 @@ inline void runRowBlocks(genrec_step *step, int64_t domains, int64_t domain, int
   needs.scratch = block.scratchBytes;
   block.chunks = countBlockChunks(own.count, sizes, needs.perChunk);
   const int64_t kept = needs.kept + block.chunks * needs.perChunk;
-  const int64_t localTotal = roundedRows(sizes.capacity) * localBytes;
-  const int64_t scratch = (needs.scratch + 63) / 64 * 64;
-  const int64_t views = domains * kDomainBytes;
-  const int64_t perWorker = blockWorkerBytes(sizes, needs);
-  auto *memory = static_cast<char *>(
+  auto *base = static_cast<char *>(
       genrec_rt_block_memory(step, rowBlockBytes(own.count, sizes, needs, workers)));
-  block.keptBase = memory;
+  block.keptBase = base;
   block.localRows = roundedRows(sizes.capacity);
-  auto placeOf = [=](int32_t worker) { return memory + kept + worker * perWorker; };
-  auto spentBy = [=](int32_t worker) {
-    return reinterpret_cast<int64_t *>(placeOf(worker) + localTotal + scratch + views +
-                                       sizeof(detail::BlockDomains));
-  };
+  const detail::WorkerMemory memory{base + kept, blockWorkerBytes(sizes, needs),
+                                    block.localRows * localBytes, roundUp(needs.scratch, 64),
+                                    domains * kDomainBytes};
   block.firstOp = firstOp;
   for (int32_t worker = 0; worker < workers && step->profile; ++worker)
-    memset(spentBy(worker), 0, static_cast<size_t>(ops) * sizeof(int64_t));
+    memset(memory.spentBy(worker), 0, static_cast<size_t>(ops) * sizeof(int64_t));
 
   block.phase = BlockPhase::prepare;
   block.keptBytes = 0;
   calls(&block);
-  parallelFor(step->pool, block.chunks, 1, [&](int64_t begin, int64_t end, int64_t) {
-    RowBlock mine = block;
-    mine.phase = BlockPhase::rows;
-    mine.pool = nullptr;
-    mine.local = placeOf(genrec_rt_worker_index());
-    mine.scratch = mine.local + localTotal;
-    mine.domains = reinterpret_cast<genrec_domain *>(mine.scratch + scratch);
-    memcpy(mine.domains, step->domains, static_cast<size_t>(views));
-    auto *described = reinterpret_cast<detail::BlockDomains *>(mine.scratch + scratch + views);
-    described->parent = *own.parent_domain;
-    mine.spent = spentBy(genrec_rt_worker_index());
-    for (mine.chunk = begin; mine.chunk < end; ++mine.chunk)
-      detail::runChunk(&mine, own, domain, sizes, described, calls);
-    if (step->profile)
-      detail::switchTo(&mine, -1);
-  });
-  int64_t end = began;
-  for (int32_t op = 0; op < ops && step->profile; ++op) {
-    int64_t begin = end;
-    for (int32_t worker = 0; worker < workers; ++worker)
-      end += spentBy(worker)[op] / workers;
-    genrec_rt_ran(step, firstOp + op, begin, end);
-  }
+  detail::runChunks(block, own, domain, sizes, memory, calls);
+  if (step->profile)
+    detail::reportSpent(step, firstOp, ops, began, memory, workers);
   block.phase = BlockPhase::finish;
   block.keptBytes = 0;
   calls(&block);

@@ -10,6 +10,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_GATHERED_ROWS_H
 #define GENREC_RT_KERNELS_CUDA_GATHERED_ROWS_H
 
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 #include "genrec_rt/kernels/cuda/lanes.h"
 #include "genrec_rt/kernels/shared/row_values.h"
 #include "genrec_rt/kernels/shared/rowmath.h"
@@ -25,9 +26,6 @@ constexpr float kLowest = std::numeric_limits<float>::lowest();
 
 /// Rows whose loads are under way together, of which a lane has `Slots` elements each.
 template <int64_t Slots> constexpr int64_t kRowsAtOnce = Slots <= 4 ? 4 : Slots <= 16 ? 2 : 1;
-
-__device__ inline float floatOf(float x) { return x; }
-__device__ inline float floatOf(Bf16 x) { return widened(x); }
 
 /// Calls `each(slot, element, values)` for this lane's elements of D, where values[k] is that of
 /// rows[k]: read in packs where lanes have these, which are as wide as all rows are aligned to.
@@ -55,14 +53,6 @@ __device__ inline void forGathered(const Element *const (&rows)[Count], const Ea
   }
 }
 
-/// The sum of what the lanes of a row have, on all of them.
-template <int64_t L> __device__ inline float sumOfLanes(float value) {
-#pragma unroll
-  for (int64_t by = L / 2; by > 0; by /= 2)
-    value += __shfl_xor_sync(laneMask<L>(), value, static_cast<int>(by));
-  return value;
-}
-
 /// gatherDot of rows j, j + step, …, `Count` of them.
 template <int64_t D, int64_t L, int64_t V, size_t Count, class Element, class Index>
 __device__ inline void gatherDots(const Element *base, int64_t ld, const Index *index, int64_t j,
@@ -75,11 +65,11 @@ __device__ inline void gatherDots(const Element *base, int64_t ld, const Index *
   forGathered<D, L, V>(rows, [&](int64_t, int64_t i, const Element(&values)[Count]) {
 #pragma unroll
     for (size_t k = 0; k < Count; ++k)
-      totals[k] = mulAdd(floatOf(values[k]), q[i], totals[k]);
+      totals[k] = mulAdd(widened(values[k]), q[i], totals[k]);
   });
 #pragma unroll
   for (size_t k = 0; k < Count; ++k) {
-    totals[k] = sumOfLanes<L>(totals[k]);
+    totals[k] = cuda::sumOfLanes<L>(totals[k], laneMask<L>());
     if (isFirstLane<L>())
       out[j + static_cast<int64_t>(k) * step] = totals[k];
   }
@@ -97,7 +87,7 @@ __device__ inline void gatherMore(const Element *base, int64_t ld, const Index *
 #pragma unroll
     for (size_t k = 0; k < Count; ++k)
       sums[slot] =
-          mulAdd(coefficients[j + static_cast<int64_t>(k)], floatOf(values[k]), sums[slot]);
+          mulAdd(coefficients[j + static_cast<int64_t>(k)], widened(values[k]), sums[slot]);
   });
 }
 
@@ -172,12 +162,12 @@ __device__ inline void softmaxMore(const Element *base, int64_t ld, int64_t j, c
 #pragma unroll
     for (size_t k = 0; k < Count; ++k) {
       held[k].keep(slot, values[k]);
-      totals[k] = mulAdd(floatOf(values[k]), q[i], totals[k]);
+      totals[k] = mulAdd(widened(values[k]), q[i], totals[k]);
     }
   });
 #pragma unroll
   for (size_t k = 0; k < Count; ++k) {
-    totals[k] = sumOfLanes<L>(totals[k]);
+    totals[k] = cuda::sumOfLanes<L>(totals[k], laneMask<L>());
     if (isFirstLane<L>())
       dots[j + static_cast<int64_t>(k)] = totals[k];
     totals[k] = logits.of(j + static_cast<int64_t>(k), totals[k]);

@@ -28,7 +28,7 @@
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
-constexpr int64_t kWarpLanes = 32;
+constexpr int64_t kWarpLanes = cuda::kWarp;
 
 //===----------------------------------------------------------------------===//
 // Rows
@@ -214,29 +214,6 @@ __device__ inline void storePack(T *to, const T (&from)[N]) {
     __builtin_memcpy(&word, from + i, sizeof(Word));
     cuda::storeWhole(to + i, word);
   }
-}
-
-/// Calls `each(slot, element, value)` for this lane's elements of N floats at `from`: by packs
-/// where they are aligned, which only running tells.
-template <int64_t N, int64_t L, int64_t V, class Each>
-__device__ inline void forLoaded(const float *from, const Each &each) {
-  if constexpr (L > 1 && V > 1 && N % V == 0) {
-    if (reinterpret_cast<uintptr_t>(from) % (V * sizeof(float)) == 0) {
-#pragma unroll
-      for (int64_t pack = 0; pack < kPacks<N, L, V>; ++pack) {
-        const int64_t first = firstOfPack<L, V>(pack);
-        if (first < N) {
-          float values[V];
-          loadPack<V>(from + first, values);
-#pragma unroll
-          for (int64_t j = 0; j < V; ++j)
-            each(pack * V + j, first + j, values[j]);
-        }
-      }
-      return;
-    }
-  }
-  forElements<N, L, V>([&](int64_t slot, int64_t element) { each(slot, element, from[element]); });
 }
 
 } // namespace GENREC_RT_ISA

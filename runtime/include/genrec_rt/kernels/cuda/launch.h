@@ -16,8 +16,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
-#include <utility>
 
 namespace genrec::rt::cuda {
 

@@ -21,19 +21,6 @@ __device__ inline int64_t lastAtMost(const int64_t *offsets, int64_t count, int6
   return low;
 }
 
-/// The first of `count` ascending `offsets` that is at least `position`; `count` where none is.
-__device__ inline int64_t firstAtLeast(const int64_t *offsets, int64_t count, int64_t position) {
-  int64_t low = 0;
-  for (int64_t high = count; low < high;) {
-    const int64_t middle = (low + high) / 2;
-    if (offsets[middle] < position)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 } // namespace genrec::rt::cuda
 
 #endif // GENREC_RT_KERNELS_CUDA_OFFSETS_H

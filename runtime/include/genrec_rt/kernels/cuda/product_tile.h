@@ -15,6 +15,8 @@ namespace genrec::rt::cuda {
 constexpr int kProductThreads = 256;
 /// Rows and columns of a tile; a thread has 4 by 4 of them.
 constexpr int kProductTile = 64, kProductEach = 4;
+/// Neighbouring threads that have the elements of a row.
+constexpr int kProductLanes = kProductTile / kProductEach;
 /// Steps of the contraction that are in shared memory at a time.
 constexpr int kProductSteps = 16;
 
@@ -22,8 +24,12 @@ constexpr int kProductSteps = 16;
 struct ProductTile {
   float sums[kProductEach][kProductEach] = {};
 
-  __device__ static int row() { return static_cast<int>(threadIdx.x) / 16 * kProductEach; }
-  __device__ static int column() { return static_cast<int>(threadIdx.x) % 16 * kProductEach; }
+  __device__ static int row() {
+    return static_cast<int>(threadIdx.x) / kProductLanes * kProductEach;
+  }
+  __device__ static int column() {
+    return static_cast<int>(threadIdx.x) % kProductLanes * kProductEach;
+  }
 
   /// sums += the contraction over [begin, end) of left(row, step) and right(column, step), which
   /// are 0 outside of the matrices. By the whole block. A side is read along its steps, or, where

@@ -20,11 +20,11 @@ inline namespace GENREC_RT_ISA {
 
 /// Of all rows of a kernel, `rows` at most, in `memory`; and the memory behind them. Template
 /// arguments are the members of the SumShape.
-template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, bool IsRounded = false>
+template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, bool IsRounded>
 __device__ inline ScatteredTerms termsOf(float *memory, int64_t rows) {
   return scatteredTerms(memory, rows, Terms);
 }
-template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, bool IsRounded = false>
+template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, bool IsRounded>
 __device__ inline float *behindTerms(float *memory, int64_t rows) {
   return memory + scatteredWords(rows, Terms, Vectors, Width, IsScaled, IsRounded);
 }
@@ -40,8 +40,8 @@ using RowTerms = TermsOfRow<float>;
 using RoundedTerms = TermsOfRow<Bf16>;
 
 /// Of row `row`: the terms from `First` on, multiples of vector `Vector`.
-template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, int64_t First,
-          int64_t Vector, bool IsRounded = false>
+template <int64_t Terms, int64_t Vectors, int64_t Width, bool IsScaled, bool IsRounded,
+          int64_t First, int64_t Vector>
 __device__ inline std::conditional_t<IsRounded, RoundedTerms, RowTerms>
 rowTerms(const ScatteredTerms &terms, int64_t row) {
   using Element = std::conditional_t<IsRounded, Bf16, float>;

@@ -38,6 +38,8 @@ GENREC_HOST_DEVICE float widened(Bf16 x) {
   __builtin_memcpy(&value, &bits, 4);
   return value;
 }
+/// For code that reads rows of either.
+GENREC_HOST_DEVICE float widened(float x) { return x; }
 
 /// The nearest bfloat16, ties to even; an infinity beyond the largest one. A NaN stays one.
 GENREC_HOST_DEVICE Bf16 nearestBf16(float x) {

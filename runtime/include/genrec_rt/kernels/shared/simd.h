@@ -212,7 +212,6 @@ template <class To, class From> GENREC_SIMD To bitsAs(From from) {
 }
 
 GENREC_SIMD VecF toFloat(VecI v) { return __builtin_convertvector(v, VecF); }
-GENREC_SIMD VecI toInt(VecF v) { return __builtin_convertvector(v, VecI); }
 
 /// The lower or upper half of the lanes.
 #ifdef GENREC_AVX512

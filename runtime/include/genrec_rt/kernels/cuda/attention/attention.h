@@ -25,6 +25,7 @@
 #include "genrec_rt/kernels/cuda/attention/hopper_backward.h"
 #include "genrec_rt/kernels/cuda/attention/plain.h"
 #include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 
 #include <algorithm>
 
@@ -61,24 +62,15 @@ template <class E> int64_t mostTiles(const AttentionArgs<E> &args, int tile) {
   return args.heads * std::min(byLength, byRows);
 }
 
-/// Hands out parts of memory, one after the other, aligned to 256 bytes.
-struct Pieces {
-  char *base;
-  int64_t bytes = 0;
-
-  template <class T> void take(T *&part, int64_t count) {
-    part = reinterpret_cast<T *>(base + bytes);
-    bytes += blocksFor(count * static_cast<int64_t>(sizeof(T)), 256) * 256;
-  }
-};
-
 /// A list of tiles in memory.
-inline void takeList(TileList &list, Pieces &pieces, int64_t mostTiles) {
-  pieces.take(list.counts, kBins);
-  pieces.take(list.placed, kBins);
-  pieces.take(list.taken, kListLaunches);
-  pieces.take(list.count, 1);
-  pieces.take(list.tiles, mostTiles);
+inline TileList takeList(ScratchCursor &cursor, int64_t mostTiles) {
+  TileList list;
+  list.counts = cursor.take<int>(kBins);
+  list.placed = cursor.take<int>(kBins);
+  list.taken = cursor.take<int>(kListLaunches);
+  list.count = cursor.take<int>(1);
+  list.tiles = cursor.take<AttentionTile>(mostTiles);
+  return list;
 }
 
 /// The parts of backward's space, and what of it is cleared before a call.
@@ -91,8 +83,8 @@ struct BackwardLayout {
   static BackwardLayout of(const AttentionArgs<typename C::Element> &args, AttentionLevel level,
                            void *memory) {
     BackwardLayout layout;
-    Pieces pieces{static_cast<char *>(memory)};
-    auto take = [&](auto *&part, int64_t count) { pieces.take(part, count); };
+    ScratchCursor cursor(memory);
+    auto take = [&]<class T>(T *&part, int64_t count) { part = cursor.take<T>(count); };
     BackwardSpace &space = layout.space;
     take(space.greatest, 1);
     take(space.listMost, args.parents * args.heads * 2);
@@ -101,13 +93,13 @@ struct BackwardLayout {
     take(space.querySums, level == AttentionLevel::plain
                               ? 0
                               : args.heads * args.rows * kQueryPanels<C> * kPanelColumns);
-    layout.clearedBytes = pieces.bytes;
+    layout.clearedBytes = cursor.bytes();
     take(space.rowProduct, C::Softmax ? args.heads * args.rows : 0);
     take(space.rowQuantum, args.heads * args.rows);
     if constexpr (kHasTensorCoreKernels<C>)
       if (level == AttentionLevel::hopper)
-        takeList(layout.list, pieces, mostTiles(args, kHopperKeys));
-    layout.bytes = pieces.bytes;
+        layout.list = takeList(cursor, mostTiles(args, kHopperKeys));
+    layout.bytes = cursor.bytes();
     return layout;
   }
 };
@@ -172,9 +164,9 @@ struct ForwardLayout {
 
   template <class C> static ForwardLayout of(const AttentionArgs<Bf16> &args, void *memory) {
     ForwardLayout layout;
-    Pieces pieces{static_cast<char *>(memory)};
-    takeList(layout.list, pieces, mostTiles(args, HopperForward<C>::kRows));
-    layout.bytes = pieces.bytes;
+    ScratchCursor cursor(memory);
+    layout.list = takeList(cursor, mostTiles(args, HopperForward<C>::kRows));
+    layout.bytes = cursor.bytes();
     return layout;
   }
 };
@@ -248,7 +240,7 @@ void backwardHopper(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf
                     cudaStream_t stream) {
   makeTileList<C, Over::queries, kHopperKeys, HopperBackward<C, BackwardPart::keys>::kColumns>(
       args, list, stream);
-  if constexpr (roundedUp(C::Qk, 64) + roundedUp(C::V, 64) <= 256) {
+  if constexpr (kernels::roundUp(C::Qk, 64) + kernels::roundUp(C::V, 64) <= 256) {
     backwardHopperPart<C, BackwardPart::all>(args, gradients, space, list, pairBits, stream);
   } else {
     backwardHopperPart<C, BackwardPart::values>(args, gradients, space, list, pairBits, stream);

@@ -49,7 +49,7 @@ inline void takeMatrices(AttentionArgs<float> &to, const kernels::AttentionArgs 
 template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features,
           AttentionLevel Level = detail::modelLevel()>
 class Bf16Attention {
-  static constexpr int kQk = roundedUp(Qk, 8), kV = roundedUp(V, 8);
+  static constexpr int kQk = kernels::roundUp(Qk, 8), kV = kernels::roundUp(V, 8);
   using Config = AttentionConfig<Bf16, kQk, kV, Score, Features | kFloatResults>;
   using Args = AttentionArgs<Bf16>;
   static constexpr AttentionLevel kLevel =
@@ -116,14 +116,12 @@ private:
   struct Scratch {
     Bf16 *q, *k, *v, *dOut = nullptr;
     float *out, *dQ = nullptr, *dK = nullptr, *dV = nullptr;
-    int64_t bytes = 0;
+    int64_t bytes;
 
     Scratch(const Args &args, void *memory, bool isBackward, const RoundedBefore *before) {
+      ScratchCursor cursor(memory);
       auto take = [&]<class T>(T *&part, bool isThere, int64_t width) {
-        part = reinterpret_cast<T *>(static_cast<char *>(memory) + bytes);
-        if (isThere)
-          bytes +=
-              blocksFor(args.rows * Heads * width * static_cast<int64_t>(sizeof(T)), 256) * 256;
+        part = cursor.take<T>(isThere ? args.rows * Heads * width : 0);
       };
       take(q, !before, kQk);
       take(k, !before, kQk);
@@ -133,6 +131,7 @@ private:
       take(dQ, isBackward && kPadsQk, kQk);
       take(dK, isBackward && kPadsQk, kQk);
       take(dV, isBackward && kPadsV, kV);
+      bytes = cursor.bytes();
     }
   };
 

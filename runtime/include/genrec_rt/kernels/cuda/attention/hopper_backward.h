@@ -147,7 +147,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
 
   /// Adds the tiles of queries that see the keys. Every key is seen by its own query, so there is a
   /// first one.
-  __device__ __forceinline__ void run(const SeenTiles<C, Over::queries, kColumns> &tiles) {
+  __device__ __forceinline__ void run(const typename Shape::Tiles &tiles) {
     waitForPhase(&shared.keys.full, state.parity);
     int column = tiles.first();
     if constexpr (kEarlyScores) {
@@ -274,7 +274,7 @@ private:
     storeGradients(left, gradients, warpRow);
     fenceAsyncProxy();
     syncConsumers(kGradientsWritten);
-    QuerySquare<Shape> square(0, warp);
+    const QuerySquare<Shape> square(0, warp);
     Fragment<64> dQ;
     keepInRegisters(dQ);
     keepInRegisters(dK);
@@ -283,20 +283,8 @@ private:
     commitProducts();
     startWeights(dK, left, shared.q[stage]);
     commitProducts();
-    if constexpr (C::PositionBias) {
-      if constexpr (kLatePositions)
-        addLatePositions();
-      if (oneBias)
-        shared.positions.held[thread].add(true, positionBucket(terms.args, away),
-                                          totals.sum[0] + totals.sum[1], factor, shared.quantum,
-                                          space.positionSums);
-      else if constexpr (kLatePositions)
-        shared.positions.write(buffer, warp, dots);
-      else
-        addPositions(buffer, column);
-      if (kLatePositions && !oneBias)
-        late = column;
-    }
+    if constexpr (C::PositionBias)
+      addPositionGradients(dots, totals, oneBias, away, column);
     waitForProducts<1>();
     keepInRegisters(dQ);
     if constexpr (!C::TimeBias)
@@ -306,16 +294,7 @@ private:
       if constexpr (kEarlyScores)
         startScores(nextScores, next);
     });
-#pragma unroll
-    for (int turn = kConsumers; turn < QuerySquare<Shape>::kSquares; turn += kConsumers) {
-      square = QuerySquare<Shape>(turn, warp);
-      startProducts();
-      startColumns<Shape::kRows>(dQ, gradients, square.group(), shared.k, square.panel());
-      commitProducts();
-      waitForProducts<0>();
-      keepInRegisters(dQ);
-      send(dQ, square, stage, column, [] {});
-    }
+    sendFurther(dQ, gradients, stage, column);
     if constexpr (Shape::kGradientTiles > 1)
       buffer ^= 1;
     if constexpr (Shape::kSentFromOut)
@@ -328,6 +307,39 @@ private:
     }
   }
 
+  /// The squares of dQ behind those of the first turn.
+  template <class Gradients>
+  __device__ __forceinline__ void sendFurther(Fragment<64> &dQ, const Gradients &gradients,
+                                              int stage, int column) {
+#pragma unroll
+    for (int turn = kConsumers; turn < QuerySquare<Shape>::kSquares; turn += kConsumers) {
+      const QuerySquare<Shape> square(turn, warp);
+      startProducts();
+      startColumns<Shape::kRows>(dQ, gradients, square.group(), shared.k, square.panel());
+      commitProducts();
+      waitForProducts<0>();
+      keepInRegisters(dQ);
+      send(dQ, square, stage, column, [] {});
+    }
+  }
+
+  /// Adds a tile's gradients of position biases, or leaves them for later.
+  __device__ __forceinline__ void addPositionGradients(const Fragment<kColumns> &dots,
+                                                       const RowTotals &totals, bool oneBias,
+                                                       int away, int column) {
+    if constexpr (kLatePositions)
+      addLatePositions();
+    if (oneBias)
+      shared.positions.held[thread].add(true, positionBucket(terms.args, away),
+                                        totals.sum[0] + totals.sum[1], factor, shared.quantum,
+                                        space.positionSums);
+    else if constexpr (kLatePositions)
+      shared.positions.write(buffer, warp, dots);
+    else
+      addPositions(buffer, column);
+    if (kLatePositions && !oneBias)
+      late = column;
+  }
   /// Adds the diagonals of a tile, which all warps have written.
   __device__ __forceinline__ void addPositions(int from, int column) {
     shared.positions.addTile(from, thread, column - (warpBegin - warpRow), terms.args, factor,
@@ -355,7 +367,7 @@ __device__ __forceinline__ void consumeBackward(Shared &shared, BackwardState<Sh
                                                 const BackwardSpace &space, const Unit &unit,
                                                 const BlockTerms<C> &terms) {
   BackwardConsumer<C, Shape, Shared> consumer(shared, state, space, terms, unit.begin);
-  consumer.run(SeenTiles<C, Over::queries, Shape::kColumns>(unit.mask, unit.range()));
+  consumer.run(typename Shape::Tiles(unit.mask, unit.range()));
   storeKeyGradients<C, Shape>(consumer.dK, consumer.dV, gradients, terms, consumer.warpBegin,
                               consumer.factor);
   if constexpr (C::PositionBias && Shape::kKeys)
@@ -391,11 +403,11 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     if (warp == 0 && laneOf() == 0)
       produceBackward<C, Shape>(shared, maps, args, list);
     if (warp >= 1 && warp <= Shape::kStages)
-      fillBackward<C, Shape>(shared, args, space, warp - 1);
+      fillTerms<C, Shape>(shared, shared.queries[warp - 1], args, space, warp - 1);
   };
   auto consume = [&] {
     BackwardState<Shape> state;
-    forUnits<Shape>(shared, [&](const AttentionUnit<C, Shape::kRows> &unit) {
+    forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
       const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
       consumeBackward<C, Shape>(shared, state, gradients, space, unit, terms);
     });

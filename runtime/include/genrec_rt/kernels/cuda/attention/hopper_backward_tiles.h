@@ -19,6 +19,8 @@ template <class C, BackwardPart Part> struct HopperBackward {
   static constexpr int kColumns = kWidest <= 64 ? 128 : 64; ///< queries
   static constexpr int kStages = kWidest > 128 && kKeys ? 1 : 2;
   static constexpr int kUnits = 1; ///< whoever reads one keeps it in registers
+  using Unit = AttentionUnit<C, kRows>;
+  using Tiles = SeenTiles<C, Over::queries, kColumns>;
   using KeyTile = BulkTile<kRows, C::Qk>;
   using ValueTile = BulkTile<kRows, C::V>;
   using QueryTile = BulkTile<kColumns, C::Qk>;
@@ -52,7 +54,7 @@ template <class C, BackwardPart Part> struct HopperBackward {
     std::conditional_t<C::PositionBias && kKeys,
                        PositionSums<kConsumerWarps, kColumns, kGradientTiles>, Empty>
         positions;
-    AttentionUnit<C, kRows> units[kUnits];      ///< behind the last one stands one without rows
+    Unit units[kUnits];                         ///< behind the last one stands one without rows
     Turns unit[kUnits], keys, queries[kStages]; ///< `keys`: and values; `queries`: and dOut, terms
 
     /// Where this warp's part of dQ of a stage is sent from.
@@ -86,17 +88,13 @@ template <class C, class Shape, class Shared>
 __device__ __forceinline__ void produceBackward(Shared &shared, const HopperBackwardMaps &maps,
                                                 const AttentionArgs<Bf16> &args,
                                                 const TileList &list) {
-  using Unit = AttentionUnit<C, Shape::kRows>;
   prefetchMap(maps.q);
   prefetchMap(maps.k);
   prefetchMap(maps.dOut);
   Ring<Shape::kStages> ring;
-  Ring<Shape::kUnits> units;
-  for (int parity = 0;; units.advance(), parity ^= 1) {
-    const Unit unit = takeUnit<Unit>(shared, units, args, list);
-    if (!unit.hasRows())
-      return;
-    const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
+  int parity = 0; // of the keys' barriers
+  takeUnits<Shape>(shared, args, list, [&](const typename Shape::Unit &unit) {
+    const typename Shape::Tiles tiles(unit.mask, unit.range());
     const int first = tiles.first();
     for (int column = first; tiles.has(column); column = tiles.after(column), ring.advance()) {
       const int stage = ring.stage;
@@ -114,25 +112,7 @@ __device__ __forceinline__ void produceBackward(Shared &shared, const HopperBack
       if constexpr (Shape::kKeys)
         copyTile(shared.v, maps.v, unit.head, unit.first + unit.begin, &shared.keys.full);
     }
-  }
-}
-
-/// Writes what tiles of queries bring along, those of one stage; called by one warp.
-template <class C, class Shape, class Shared>
-__device__ __forceinline__ void fillBackward(Shared &shared, const AttentionArgs<Bf16> &args,
-                                             const BackwardSpace &space, int stage) {
-  Ring<Shape::kStages> ring;
-  forUnits<Shape>(shared, [&](const auto &unit) {
-    const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
-    const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
-    for (int column = tiles.first(); tiles.has(column);
-         column = tiles.after(column), ring.advance()) {
-      if (ring.stage != stage)
-        continue;
-      waitForPhase(&shared.queries[stage].empty, ring.parity ^ 1);
-      shared.tile[stage].fill(terms, space, unit.begin, column);
-      arrive(&shared.queries[stage].full);
-    }
+    parity ^= 1;
   });
 }
 

@@ -72,6 +72,7 @@ template <class C> struct HopperForward {
   static constexpr bool kBiased = C::PositionBias || C::TimeBias;
   using Registers = std::conditional_t<kBiased, MostForConsumers, RoleRegisters<40, 232>>;
   using Unit = AttentionUnit<C, kRows>;
+  using Tiles = SeenTiles<C, Over::keys, kColumns>;
   using QueryTile = BulkTile<kRows, C::Qk>;
   using KeyTile = BulkTile<kColumns, C::Qk>;
   using ValueTile = BulkTile<kColumns, C::V>;
@@ -115,15 +116,20 @@ __device__ __forceinline__ void release(Barrier *empty, bool has = true) {
     arrive(empty);
 }
 
-/// Takes the block's next tile of rows and tells the others of it; called by one thread.
-template <class Unit, class Shared, class Units>
-__device__ __forceinline__ Unit takeUnit(Shared &shared, const Units &units,
-                                         const AttentionArgs<Bf16> &args, const TileList &list) {
-  const Unit unit(args, takeTile(list));
-  waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);
-  shared.units[units.stage] = unit;
-  arrive(&shared.unit[units.stage].full);
-  return unit;
+/// Takes the block's tiles of rows from the list, tells the other warps of each, and calls
+/// body(unit); called by one thread.
+template <class Shape, class Shared, class Body>
+__device__ __forceinline__ void takeUnits(Shared &shared, const AttentionArgs<Bf16> &args,
+                                          const TileList &list, Body body) {
+  for (Ring<Shape::kUnits> units;; units.advance()) {
+    const typename Shape::Unit unit(args, takeTile(list));
+    waitForPhase(&shared.unit[units.stage].empty, units.parity ^ 1);
+    shared.units[units.stage] = unit;
+    arrive(&shared.unit[units.stage].full);
+    if (!unit.hasRows())
+      return;
+    body(unit);
+  }
 }
 
 /// Copies what the block's tiles of queries want; called by one thread.
@@ -132,18 +138,14 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
                                                const AttentionArgs<Bf16> &args,
                                                const TileList &list) {
   using Shape = HopperForward<C>;
-  using Unit = typename Shape::Unit;
   prefetchMap(maps.q);
   prefetchMap(maps.k);
   prefetchMap(maps.v);
   Ring<Shape::kStages> keyRing;
   Ring<Shape::kValueStages> valueRing;
-  Ring<Shape::kUnits> units;
-  for (int parity = 0;; units.advance(), parity ^= 1) {
-    const Unit unit = takeUnit<Unit>(shared, units, args, list);
-    if (!unit.hasRows())
-      return;
-    const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
+  int parity = 0; // of the queries' barriers
+  takeUnits<Shape>(shared, args, list, [&](const typename Shape::Unit &unit) {
+    const typename Shape::Tiles tiles(unit.mask, unit.range());
     const int first = tiles.first();
     for (int column = first; tiles.has(column); column = tiles.after(column)) {
       Turns &keys = shared.keys[keyRing.stage], &values = shared.values[valueRing.stage];
@@ -161,7 +163,8 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
       copyTile(shared.v[valueRing.stage], maps.v, unit.head, unit.first + column, &values.full);
       valueRing.advance();
     }
-  }
+    parity ^= 1;
+  });
 }
 
 /// Calls body(unit) for each of the block's tiles of rows; called by whole warps.
@@ -177,23 +180,24 @@ __device__ __forceinline__ void forUnits(Shared &shared, Body body) {
   }
 }
 
-/// Writes the biases that tiles of keys bring, those of one stage; called by one warp. (One warp
-/// for all would take longer than the products: its loads wait for each other.)
-template <class C, class Shared>
-__device__ __forceinline__ void fillForward(Shared &shared, const AttentionArgs<Bf16> &args,
-                                            int stage) {
-  using Shape = HopperForward<C>;
+/// Writes what tiles of columns bring along (TileTerms), that of one stage, whose barriers are
+/// `turns`; called by one warp. (One warp for all would take longer than the products: its loads
+/// wait for each other.)
+template <class C, class Shape, class Shared>
+__device__ __forceinline__ void fillTerms(Shared &shared, Turns &turns,
+                                          const AttentionArgs<Bf16> &args,
+                                          const BackwardSpace &space, int stage) {
   Ring<Shape::kStages> ring;
   forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
     const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
-    const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
+    const typename Shape::Tiles tiles(unit.mask, unit.range());
     for (int column = tiles.first(); tiles.has(column);
          column = tiles.after(column), ring.advance()) {
       if (ring.stage != stage)
         continue;
-      waitForPhase(&shared.terms[stage].empty, ring.parity ^ 1);
-      shared.tile[stage].fill(terms, {}, unit.begin, column);
-      arrive(&shared.terms[stage].full);
+      waitForPhase(&turns.empty, ring.parity ^ 1);
+      shared.tile[stage].fill(terms, space, unit.begin, column);
+      arrive(&turns.full);
     }
   });
 }
@@ -265,7 +269,7 @@ template <class C, class Shared> struct ForwardTile {
   // Every row sees itself, so there is a first tile. Tiles take the two sets of weights by turns,
   // each in registers of its own: a copy from one set to the other would overwrite what a product
   // reads (LeftOperand).
-  __device__ __forceinline__ void run(const SeenTiles<C, Over::keys, kColumns> &tiles) {
+  __device__ __forceinline__ void run(const typename Shape::Tiles &tiles) {
     int column = tiles.first(), after = tiles.after(column);
     waitForPhase(&shared.queries.full, state.parity);
     waitForTile();
@@ -395,7 +399,7 @@ private:
 template <class C, class Shared, class Unit>
 __device__ __forceinline__ void consumeForward(Shared &shared, ForwardConsumer<C> &state,
                                                const Unit &unit, const BlockTerms<C> &terms) {
-  const SeenTiles<C, Over::keys, HopperForward<C>::kColumns> tiles(unit.mask, unit.range());
+  const typename HopperForward<C>::Tiles tiles(unit.mask, unit.range());
   ForwardTile<C, Shared>(shared, state, terms, unit.begin).run(tiles);
 }
 
@@ -429,7 +433,7 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     if (warp == 0 && laneOf() == 0)
       produceForward<C>(shared, maps, args, list);
     if (Shape::kBiased && warp >= 1 && warp <= Shape::kStages)
-      fillForward<C>(shared, args, warp - 1);
+      fillTerms<C, Shape>(shared, shared.terms[warp - 1], args, {}, warp - 1);
   };
   auto consume = [&] {
     ForwardConsumer<C> state;

@@ -31,7 +31,7 @@ template <class C, BackwardPart Part> struct MmaBackward {
   static constexpr int kRows = 64; ///< keys
   static constexpr int kWidest = C::Qk > C::V ? C::Qk : C::V;
   static constexpr int kColumns = kWidest <= 64 ? 64 : 32; ///< queries
-  static constexpr int kQk = roundedUp(C::Qk, 16), kV = roundedUp(C::V, 16);
+  static constexpr int kQk = kernels::roundUp(C::Qk, 16), kV = kernels::roundUp(C::V, 16);
 
   struct Shared {
     MmaTile<kRows, C::Qk> k;
@@ -92,7 +92,7 @@ multiplyQueries(const typename Shape::Shared &shared, const BlockTerms<C> &terms
                 const BackwardSpace &space, int columnBegin, float factor) {
   constexpr int kGroups = Shape::kColumns / 16;         // of 16 queries
   constexpr int kParts = kMmaThreads / kWarp / kGroups; // of columns
-  constexpr int kWidth = roundedUp(Shape::kQk / 16, kParts) / kParts * 16;
+  constexpr int kWidth = kernels::roundUp(Shape::kQk / 16, kParts) / kParts * 16;
   constexpr int kChunk = kWidth < 64 ? kWidth : 64; // columns that are computed at once
   const int group = warpOf() % kGroups, end = (warpOf() / kGroups + 1) * kWidth;
   const int64_t row = terms.first + columnBegin + 16 * group;

@@ -65,11 +65,9 @@ __device__ __forceinline__ void storeOutput(const Fragment<N> &out, SoftmaxRows 
 }
 
 /// Sizes of the tensor core kernels: heads as wide as whole steps of 16.
-constexpr int roundedUp(int size, int to) { return (size + to - 1) / to * to; }
-
 template <class C> struct MmaForward {
   static constexpr int kRows = 64, kColumns = 64;
-  static constexpr int kOut = roundedUp(C::V, 16);
+  static constexpr int kOut = kernels::roundUp(C::V, 16);
 
   struct Shared {
     MmaTile<kRows, C::Qk> q;

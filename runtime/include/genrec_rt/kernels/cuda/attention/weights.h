@@ -4,6 +4,7 @@
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_WEIGHTS_H
 
 #include "genrec_rt/kernels/cuda/attention/tile_terms.h"
+#include "genrec_rt/kernels/cuda/lane_reduction.h"
 
 namespace genrec::rt::cuda {
 
@@ -59,8 +60,7 @@ __device__ __forceinline__ void forwardWeights(Fragment<N> &scores, SoftmaxRows 
 #pragma unroll
       for (int n = 0; n < N / 8; ++n)
         most = fmaxf(most, fmaxf(scores.d[n][2 * h], scores.d[n][2 * h + 1]));
-      most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1));
-      most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 2));
+      most = mostOfLanes<4>(most);
       const float shift = most == -INFINITY ? 0.0f : most * kLog2e;
       rescale[h] = exp2Approx(__fmaf_rn(softmax.most[h], kLog2e, -shift));
       softmax.most[h] = most;

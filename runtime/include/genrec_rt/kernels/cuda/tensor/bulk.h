@@ -16,7 +16,6 @@
 #if defined(GENREC_SIMT)
 #include <simt_bulk.h>
 #else
-#include <cassert>
 #include <cuda.h>
 #endif
 
