@@ -446,6 +446,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   addTrain(app, model, parsed.flags, entries);
   addOthers(app, model, parsed.flags, entries);
+  checkValues(app);
   try {
     app.parse(argc, argv);
     splitCatalogues(model, entries.catalogues, parsed.flags);
