@@ -115,6 +115,9 @@ arrow::Status appendKey(arrow::ArrayBuilder &builder, const genrec_string &key) 
 
 } // namespace
 
+/// Where no keys are written: the row's position in the data.
+constexpr const char *kPosition = "row";
+
 struct OutputFile::Impl {
   Impl(const std::string &path, const genrec_model_desc &model, std::vector<int32_t> outputList,
        std::vector<KeyColumn> keyList, Communicator *comm)
@@ -122,16 +125,19 @@ struct OutputFile::Impl {
         keys(std::move(keyList)), comm(comm) {
     arrow::FieldVector fields;
     if (keys.empty())
-      fields.push_back(arrow::field("row", arrow::int64(), false));
+      fields.push_back(arrow::field(kPosition, arrow::int64(), false));
     for (const KeyColumn &key : keys)
       fields.push_back(arrow::field(key.path, key.type));
     for (int32_t output : outputs) {
+      if (keys.empty() && std::string_view(model.outputs[output].name) == kPosition)
+        throw Error("output 'row' has the name of the column that says which row each is of",
+                    "name columns that say it with --keys, or rename the output");
       auto type = arrowType(model.outputs[output].type);
       auto nulls = static_cast<Nulls>(model.outputs[output].nulls);
       if (model.outputs[output].width > 0)
         type = arrow::list(arrow::field("element", type, nulls == Nulls::elements));
-      bool isNullable = nulls == Nulls::rows ||
-                        (nulls == Nulls::elements && model.outputs[output].width == 0);
+      bool isNullable =
+          nulls == Nulls::rows || (nulls == Nulls::elements && model.outputs[output].width == 0);
       fields.push_back(arrow::field(model.outputs[output].name, type, isNullable));
     }
     schema = arrow::schema(fields);
@@ -277,8 +283,8 @@ void OutputFile::Impl::appendPortion(Session &session, int32_t portion, const Ba
 void OutputFile::Impl::gather() {
   std::shared_ptr<arrow::Buffer> mine;
   if (!isFirstRank(comm)) {
-    auto bytes = arrow::ipc::SerializeRecordBatch(*takeCollected(),
-                                                  arrow::ipc::IpcWriteOptions::Defaults());
+    auto bytes =
+        arrow::ipc::SerializeRecordBatch(*takeCollected(), arrow::ipc::IpcWriteOptions::Defaults());
     check(bytes.status(), path);
     mine = *bytes;
   }

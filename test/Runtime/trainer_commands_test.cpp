@@ -89,6 +89,25 @@ TEST_F(TrainerTest, PredictErrors) {
                       "they are rows of 'user'"),
             std::string::npos);
   EXPECT_NE(errorOf("score").find("key 'score' has the name of an output"), std::string::npos);
+  EXPECT_NE(errorOf("user,label,user").find("--keys names column 'user' twice"), std::string::npos);
+  // The position of a row, where no key says which it is, has a name that outputs may have.
+  genrec_model_desc positioned = tinyModel();
+  genrec_output_desc output = positioned.outputs[0];
+  output.name = "row";
+  positioned.outputs = &output;
+  positioned.output_count = 1;
+  const std::vector<std::string> predict = {"predict",
+                                            "--checkpoint",
+                                            folder / "c",
+                                            "--data",
+                                            folder / "valid.parquet",
+                                            "--catalogue",
+                                            "movies=" + folder / "movies.parquet",
+                                            "--out",
+                                            folder / "scores.parquet"};
+  EXPECT_NE(runCommand(predict, positioned)
+                .err.find("output 'row' has the name of the column that says which row each is of"),
+            std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet"));
   EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet.partial"));
 }
