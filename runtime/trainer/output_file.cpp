@@ -30,9 +30,12 @@ namespace {
 constexpr int64_t kRowsPerGroup = 1 << 16;
 
 void check(const arrow::Status &status, const std::string &path) {
-  if (!status.ok())
-    throw Error(path + ": cannot be written: " + status.message() +
-                (status.detail() ? " (" + status.detail()->ToString() + ")" : ""));
+  if (status.ok())
+    return;
+  std::string detail = status.detail() ? " (" + status.detail()->ToString() + ")" : "";
+  bool isFull = detail.find(std::strerror(ENOSPC)) != std::string::npos;
+  throw Error(path + ": cannot be written: " + status.message() + detail,
+              isFull ? "free some space, or write to another folder" : "");
 }
 
 std::shared_ptr<arrow::DataType> arrowType(int32_t type) {
@@ -154,6 +157,15 @@ struct OutputFile::Impl {
   }
 
   void open() {
+    try {
+      begin();
+    } catch (...) {
+      discard(); // there will be no destructor
+      throw;
+    }
+  }
+
+  void begin() {
     auto opened = arrow::io::FileOutputStream::Open(partial);
     check(opened.status(), path);
     file = *opened;
@@ -166,7 +178,10 @@ struct OutputFile::Impl {
     writer = std::move(*writing);
   }
 
-  ~Impl() {
+  ~Impl() { discard(); }
+
+  /// Removes what is not whole.
+  void discard() {
     if (!file)
       return;
     writer.reset();

@@ -61,6 +61,10 @@ TEST_F(TrainerTest, AResumedRunEndsWithTheSameBits) {
       << resumed.out;
   ASSERT_EQ(runCommand(training("cut", epochs + std::vector<std::string>{"--resume"})).status, 0);
   EXPECT_EQ(stateIn("whole"), stateIn("cut"));
+  Ran done = runCommand(training("cut", epochs + std::vector<std::string>{"--resume"}));
+  EXPECT_EQ(done.status, 0);
+  EXPECT_NE(done.out.find("nothing is left to train: --epochs 3 are done"), std::string::npos)
+      << done.out;
 }
 
 TEST_F(TrainerTest, ResumeRefusesOtherSettings) {

@@ -112,6 +112,22 @@ TEST_F(TrainerTest, PredictErrors) {
   EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet.partial"));
 }
 
+TEST_F(TrainerTest, PredictLeavesNothingOnAFullDisk) {
+  if (!std::filesystem::exists("/dev/full"))
+    GTEST_SKIP() << "no /dev/full here";
+  ASSERT_EQ(runCommand(training("c", {"--max-steps", "1"})).status, 0);
+  std::filesystem::create_symlink("/dev/full", folder / "scores.parquet.partial");
+  Ran ran = runCommand({"predict", "--checkpoint", folder / "c", "--data", folder / "valid.parquet",
+                        "--catalogue", "movies=" + folder / "movies.parquet", "--out",
+                        folder / "scores.parquet"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_NE(ran.err.find("No space left on device)\n  help: free some space, or write to another"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_FALSE(std::filesystem::is_symlink(std::string(folder / "scores.parquet.partial")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet"));
+}
+
 TEST_F(TrainerTest, ExportWritesParametersTablesAndItems) {
   ASSERT_EQ(runCommand(training("c", {"--epochs", "1"})).status, 0);
   Ran ran = runCommand({"export", "--checkpoint", folder / "c", "--out", folder / "out",
