@@ -98,7 +98,7 @@ NOT_MADE = (
 """Classes whose objects users get, and do not make."""
 
 
-PARTS = ("genrec.operators.Operators",)
+PARTS = ("genrec.operators.Arithmetic", "genrec.operators.Operators")
 """Bases without a public name of their own: their methods are shown as those of the class that has them."""
 
 

@@ -39,16 +39,19 @@ template <class T> std::string print(T value) {
 }
 
 /// Attributes that do not change the meaning of an op. `stream` numbers the random draws by the
-/// op's position in the model, which changes when any other op is added.
-bool isWithoutMeaning(NamedAttribute attribute) {
+/// op's position in the model, which changes when any other op is added. `bf16` of a product says
+/// how precisely it is computed, as the option `--mixed-precision` does.
+bool isWithoutMeaning(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
+  if (name == "bf16")
+    return isa<ProductOpInterface>(op);
   return name == "stream" || name == "note" || name.contains('.');
 }
 
 uint64_t hashAttributes(Operation *op) {
   Digest digest;
   for (NamedAttribute attribute : op->getAttrDictionary())
-    if (!isWithoutMeaning(attribute))
+    if (!isWithoutMeaning(op, attribute))
       digest.add(attribute.getName()).add(print(attribute.getValue()));
   return digest.get();
 }

@@ -1,6 +1,6 @@
 """Item catalogues: the items that exist, each with its features."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ class Catalogue:
     `id` names the column of item ids (distinct int64); without it the file's only integer column is taken. `name` is
     used by `--catalogue name=file` of a compiled binary; the file's stem unless given. Columns are features of the
     items: `items.price`; lists are domains below them: `items.tags.value.mean()`. `items.price[batch.history.item]` is
-    a column by the ids of other rows. `schema` gives the columns by hand, for a file that does not exist yet.
+    a column by the ids of other rows. `nullable` names the features (dotted paths) in which nulls are allowed. `schema`
+    gives the columns by hand, for a file that does not exist yet.
 
     Example:
         >>> items = gr.Catalogue("items.parquet", id="item")
@@ -44,11 +45,15 @@ class Catalogue:
         id: str | None = None,
         name: str | None = None,
         schema: Schema | None = None,
+        nullable: Iterable[str] = (),
     ) -> None:
+        if schema is not None and nullable:
+            raise ValueError("'nullable' cannot act beside 'schema', which says where nulls are allowed")
         self._path = fspath(path)
         self._name = name or Path(self._path).stem
-        self._rows = None if schema is not None else _count_rows(self._path)
-        self._schema = schema or Schema.from_parquet(path, root=self._name)
+        # The file of a schema that is given may come later.
+        self._rows = _count_rows(self._path) if schema is None or Path(self._path).exists() else None
+        self._schema = schema or Schema.from_parquet(path, root=self._name, nullable=nullable)
         self._id = id or self._only_id()
         self._place = find_place()
         feature = self._schema.root.features.get(self._id)
@@ -88,6 +93,7 @@ def catalogue(
     id: str | None = None,
     name: str | None = None,
     schema: Schema | None = None,
+    nullable: Iterable[str] = (),
 ) -> Catalogue:
     """The items in a Parquet file; see `Catalogue`.
 
@@ -96,7 +102,7 @@ def catalogue(
         >>> list(items)
         ['item', 'price']
     """
-    return Catalogue(path, id, name, schema)
+    return Catalogue(path, id, name, schema, nullable)
 
 
 def _count_rows(path: str) -> int:

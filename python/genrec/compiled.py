@@ -290,11 +290,13 @@ class CompiledModel:
             info = self.info()
             if not info["tables"] and not info["parameters"]:
                 return None
-        return checkpoint or self.checkpoint
+        return self.checkpoint if checkpoint is None else checkpoint
 
     def _checkpoint_flag(self, checkpoint: str | PathLike[str] | bool) -> Path | None:
         if isinstance(checkpoint, bool):
             return self._default_checkpoint if checkpoint else None
+        if checkpoint == "":
+            raise ValueError("'checkpoint' is an empty text; name a folder, or False to save nothing")
         return Path(checkpoint)
 
     def _arguments(self, values: Mapping[str, Any], catalogues: Mapping[str, str | PathLike[str]] | None) -> list[str]:

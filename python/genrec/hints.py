@@ -94,6 +94,11 @@ _CALLS = (
         r"operand type\(s\) for @",
         "nn.Linear and nn.linear multiply by a matrix; (a * b).row_sum() is a dot product per row",
     ),
+    (r"operand type\(s\) for %", "gr.mod(x, n) is the remainder of an integer"),
+    (
+        r"operand type\(s\) for //",
+        "gr.bucketize(x, edges) makes buckets of numbers, .astype(gr.int64) truncates floats",
+    ),
     (r"^output\(\) takes 0 positional arguments", "name each column: gr.output(score=score)"),
     (r"^hash\(\) missing 1 required positional argument: 'bits'", "gr.hash(x, bits=52) makes ids for a table"),
 )

@@ -44,6 +44,8 @@ def as_value(given: object, place: Place, like: Value | None = None, what: str =
     help = ""
     if isinstance(given, list | tuple) and any(isinstance(one, Value) for one in given):
         help = "gr.concat([...]) joins values to one row, gr.stack([...]) makes a list of them"
+    elif isinstance(given, str):
+        help = "a model has no texts but those of its columns: make a column of the data of what they decide"
     elif callable(given) and not isinstance(given, type):
         help = f"call it: {place.text or 'it'}(...)"
     raise ModelError(f"{what} must be a value, got {type(given).__name__}", place, "", help)

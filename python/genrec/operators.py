@@ -8,10 +8,8 @@ if TYPE_CHECKING:
     from genrec.value import Number, Value, ValueLike
 
 
-class Operators:
-    """The operators of `Value`, which is their only subclass."""
-
-    # -- arithmetic ----------------------------------------------------------------------------------------------------
+class Arithmetic:
+    """The operators that compute: of `Value`, and of `Parameter`, which stands for its value."""
 
     def __add__(self, other: "ValueLike") -> "Value":
         return methods.binary("add", self, other)
@@ -54,6 +52,12 @@ class Operators:
 
     def __abs__(self) -> "Value":
         return methods.unary("abs", self)
+
+
+class Operators(Arithmetic):
+    """The operators of `Value`, which is their only subclass."""
+
+    # -- comparisons ---------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: "ValueLike") -> "Value":  # type: ignore[override]
         return methods.compare("eq", self, other)

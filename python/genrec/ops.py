@@ -42,6 +42,7 @@ def both_valid(*values: Value | None) -> Value | None:
 
 
 BINARY_PARTS = (("left",), ("right",))
+HASHED = "hash them: gr.hash(x, bits=52)"
 
 
 @methods.define
@@ -55,7 +56,7 @@ def binary(name: str, lhs: ValueLike, rhs: ValueLike, parts: Sequence[Sequence[P
             f"'{name}' takes {'floats' if name == 'div' else 'numbers'}, got {a.dtype.name}",
             place.part(*parts[0]),
             a._label(),
-            "convert it: .astype(gr.float32)",
+            HASHED if a.dtype.name == "string" else "convert it: .astype(gr.float32)",
         )
     domain = common_domain(name, [a, b], place, parts)
     shape = broadcast(name, [a, b], place, parts)
@@ -119,6 +120,10 @@ def compare(kind: str, lhs: ValueLike, rhs: ValueLike) -> Value:
     place = find_place()
     a, b = _operands([lhs, rhs], place, BINARY_PARTS)
     same_dtype(kind, a, b, place, BINARY_PARTS)
+    if a.dtype.name == "string":
+        raise ModelError(
+            "strings cannot be compared", place.part("left"), a._label(), "compare hashes: gr.hash(x, bits=63)"
+        )
     domain = common_domain(kind, [a, b], place, BINARY_PARTS)
     shape = broadcast(kind, [a, b], place, BINARY_PARTS)
     result = element_type("bool")
@@ -245,7 +250,7 @@ def cast(x: ValueLike, dtype: ElementType | str, place: Place) -> Value:
     if value.dtype == wanted:
         return value
     if "string" in (value.dtype.name, wanted.name):
-        raise ModelError("strings cannot be converted", place, value._label(), "hash them: gr.hash(x, bits=52)")
+        raise ModelError("strings cannot be converted", place, value._label(), HASHED)
     return emit("cast", [value], value.domain, value.shape, wanted, place, value.valid)
 
 

@@ -2,13 +2,14 @@
 
 from genrec.errors import ModelError
 from genrec.init import Initializer
+from genrec.operators import Arithmetic
 from genrec.optim import FROZEN, Optimizer
 from genrec.recording import ParameterDeclaration, Symbol, ValueType, current
 from genrec.source import find_place
 from genrec.value import Value
 
 
-class Parameter:
+class Parameter(Arithmetic):
     """A dense trained tensor of float32, of up to two sizes.
 
     Its name is its attribute path in the model: `self.blocks[0].weight` is "blocks.0.weight". In arithmetic it stands
@@ -19,6 +20,8 @@ class Parameter:
         >>> scale = nn.Parameter((16,), gr.init.ones())
         >>> gr.Table("item", dim=16)(batch.history.item) * scale
         <[16] float32, one per 'history'>
+        >>> nn.exp(0.5 * scale)
+        <shared [16] float32>
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 Every function records one op (or a few) at the user's line. Nulls stay null, unless `fill_missing` replaces them.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 from genrec import lists
@@ -129,6 +130,8 @@ def bucketize(x: ValueLike, edges: Iterable[float]) -> Value:
         )  # fmt: skip
     numbers = tuple(float(edge) for edge in edges)
     falls = next((i for i in range(1, len(numbers)) if not numbers[i] > numbers[i - 1]), None)
+    if any(math.isnan(number) for number in numbers):
+        raise ModelError("an edge of gr.bucketize is NaN", place.part(1))
     if not 1 <= len(numbers) <= MOST_EDGES:
         raise ModelError(f"gr.bucketize takes 1 to {MOST_EDGES} edges, got {len(numbers)}", place.part(1))
     if falls is not None:

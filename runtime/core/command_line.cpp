@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <map>
 
@@ -26,6 +27,40 @@ CLI::Validator checked(const std::string &rule, bool (*fits)(double, double, dou
             return fits(number, low, high) ? std::string() : "must be " + rule + ", got " + given;
           },
           ""};
+}
+
+/// Makes decimal digits of `given` those that CLI11 reads, which takes 010 for eight and
+/// the largest number for a larger one. Returns what is wrong, or "".
+template <class Number> std::string takeWholeNumber(std::string &given) {
+  std::string_view digits = given;
+  if (digits.starts_with('+'))
+    digits.remove_prefix(1);
+  Number number = 0;
+  const char *last = digits.data() + digits.size();
+  auto [end, error] = std::from_chars(digits.data(), last, number);
+  if (end != last || error == std::errc::invalid_argument)
+    return std::string("must be a whole number") +
+           (std::is_signed_v<Number> ? "" : " of at least 0") + ", got '" + given + "'";
+  if (error != std::errc())
+    return "must be a whole number of at most " +
+           std::to_string(std::numeric_limits<Number>::max()) + ", got " + given;
+  given = std::to_string(number);
+  return "";
+}
+
+void checkValue(CLI::Option &option) {
+  const std::string type = option.get_type_name();
+  option.transform(CLI::Validator(
+      [type](std::string &given) {
+        if (given.empty())
+          return std::string("has an empty value");
+        if (type == "INT")
+          return takeWholeNumber<int64_t>(given);
+        if (type == "UINT")
+          return takeWholeNumber<uint64_t>(given);
+        return std::string();
+      },
+      ""));
 }
 
 /// The command that was asked for; the program itself where there is none.
@@ -123,6 +158,13 @@ CLI::Validator between(double lowest, double highest) {
   return checked(
       shortNumber(lowest) + " to " + shortNumber(highest),
       [](double x, double low, double high) { return x >= low && x <= high; }, lowest, highest);
+}
+
+void checkValues(CLI::App &app) {
+  for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; }))
+    for (CLI::Option *option : command->get_options())
+      if (option->get_items_expected_max() > 0)
+        checkValue(*option);
 }
 
 int parseErrorStatus(const CLI::ParseError &error) { return error.get_exit_code() == 0 ? 0 : 2; }

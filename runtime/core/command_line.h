@@ -21,6 +21,11 @@ CLI::Validator zeroOrMore();
 /// A number from `lowest` to `highest`.
 CLI::Validator between(double lowest, double highest);
 
+/// Refuses, in all commands of `app`, values that are empty (of a variable of the shell that has
+/// none) and whole numbers that do not fit. They are decimal: 010 is ten. Call it once all flags
+/// are there.
+void checkValues(CLI::App &app);
+
 /// Reports how parsing ended, on stderr as "<program>: error: …" with a help line, or on
 /// stdout what --help and --version ask for. Returns the exit status: 0, or 2 for an error.
 int reportParseError(const std::string &program, const CLI::App &app, const CLI::ParseError &error);

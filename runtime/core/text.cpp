@@ -48,11 +48,18 @@ static size_t editDistance(const std::string &a, const std::string &b) {
   return row[b.size()];
 }
 
+static std::string inLowerCase(std::string name) {
+  for (char &letter : name)
+    letter = 'A' <= letter && letter <= 'Z' ? static_cast<char>(letter + 'a' - 'A') : letter;
+  return name;
+}
+
 std::string closestName(const std::string &name, const std::vector<std::string> &candidates) {
   std::string best;
   size_t least = std::max<size_t>(name.size() / 3, 1) + 1;
   for (const std::string &candidate : candidates) {
-    size_t distance = editDistance(name, candidate);
+    bool isOfOtherCase = inLowerCase(name) == inLowerCase(candidate);
+    size_t distance = isOfOtherCase ? 0 : editDistance(name, candidate);
     if (distance < least) {
       least = distance;
       best = candidate;

@@ -7,6 +7,8 @@
 
 #include <arrow/result.h>
 
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -21,9 +23,12 @@ template <class T> T valueOf(arrow::Result<T> result) {
 
 /// Throws an Error that names the file where a call that writes it went wrong.
 inline void checkWritten(const arrow::Status &status, const std::string &path) {
-  if (!status.ok())
-    throw Error(path + ": cannot be written: " + status.message() +
-                (status.detail() ? " (" + status.detail()->ToString() + ")" : ""));
+  if (status.ok())
+    return;
+  std::string detail = status.detail() ? " (" + status.detail()->ToString() + ")" : "";
+  bool isFull = detail.find(std::strerror(ENOSPC)) != std::string::npos;
+  throw Error(path + ": cannot be written: " + status.message() + detail,
+              isFull ? "free some space, or write to another folder" : "");
 }
 
 } // namespace genrec::rt

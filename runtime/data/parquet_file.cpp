@@ -38,7 +38,11 @@ template <class Body> auto reading(const std::string &what, const Body &body) {
   } catch (const std::bad_alloc &) {
     throw; // no error of the file
   } catch (const std::exception &error) {
-    throw Error(what + ": cannot be read: " + error.what(), kUnreadableHelp);
+    // Thrift ends its messages with newlines.
+    std::string why = error.what();
+    why.erase(why.find_last_not_of(" \n") + 1);
+    std::replace(why.begin(), why.end(), '\n', ' ');
+    throw Error(what + ": cannot be read: " + why, kUnreadableHelp);
   }
 }
 
@@ -83,9 +87,12 @@ parquet::arrow::SchemaManifest manifestOf(const parquet::FileMetaData &metadata)
                     "' outside of a list",
                 "a row per " + path.substr(0, path.find_last_of('.')) +
                     "? rows of one request or user become lists by genrec.data.group");
+  std::string help = suggestion(path, available);
+  if (help.empty() && wish.starts_with("feature"))
+    help = "write the column, or compile the model for this schema";
   throw Error(file + ": has no column '" + path + "', which " + wish + "; it has " +
                   listNames(available),
-              suggestion(path, available));
+              help);
 }
 
 std::string listsIn(int32_t depth) {

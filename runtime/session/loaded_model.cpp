@@ -5,11 +5,13 @@
 #include "model_check.h"
 
 #include <dlfcn.h>
+#include <filesystem>
 
 namespace genrec::rt {
 
 LoadedModel::LoadedModel(const std::string &path) {
-  handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // A name without a slash would be looked for where the system has its libraries.
+  handle = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     throw Error(path + ": cannot be loaded as a compiled model: " + dlerror());
   auto entry = reinterpret_cast<decltype(&genrec_model)>(dlsym(handle, "genrec_model"));

@@ -39,7 +39,7 @@ public:
         session(restoredSession(model, flags, nullptr, progress)) {}
 
   Json run() {
-    makeFolders(flags.out);
+    requireFolder("--out", flags.out);
     writeTensors(kParameterFile, true);
     writeTensors(kTableFile, false);
     if (hasItemOutputs())

@@ -478,6 +478,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
   addPredict(app, model, parsed.flags, entries);
   addExport(app, model, parsed.flags, entries);
   addInfo(app, parsed.flags, entries);
+  checkValues(app);
   try {
     app.parse(argc, argv);
     splitCatalogues(model, entries.catalogues, parsed.flags);

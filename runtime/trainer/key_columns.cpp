@@ -34,6 +34,10 @@ ExtendedModel::ExtendedModel(const genrec_model_desc &model, const genrec_progra
       if (path == model.outputs[output].name)
         throw Error("key '" + path + "' has the name of an output of the model",
                     "leave it out of --keys, or rename the output");
+    // Few readers take a file with two columns of one name.
+    for (const KeyColumn &key : columns)
+      if (path == key.path)
+        throw Error("--keys names column '" + path + "' twice", "name it once");
     columns.push_back({path, 0, 0, false, nullptr});
   }
   FoundColumns found = findColumns(files, paths, comm);

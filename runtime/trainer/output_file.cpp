@@ -20,7 +20,6 @@
 #include <parquet/arrow/writer.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -104,6 +103,9 @@ arrow::Status appendKey(arrow::ArrayBuilder &builder, const genrec_string &key) 
 
 } // namespace
 
+/// Where no keys are written: the row's position in the data.
+constexpr const char *kPosition = "row";
+
 struct OutputFile::Impl {
   Impl(const std::string &path, const genrec_model_desc &model, std::vector<int32_t> outputList,
        std::vector<KeyColumn> keyList, Communicator *comm)
@@ -111,10 +113,13 @@ struct OutputFile::Impl {
         keys(std::move(keyList)), comm(comm) {
     arrow::FieldVector fields;
     if (keys.empty())
-      fields.push_back(arrow::field("row", arrow::int64(), false));
+      fields.push_back(arrow::field(kPosition, arrow::int64(), false));
     for (const KeyColumn &key : keys)
       fields.push_back(arrow::field(key.path, key.type));
     for (int32_t output : outputs) {
+      if (keys.empty() && std::string_view(model.outputs[output].name) == kPosition)
+        throw Error("output 'row' has the name of the column that says which row each is of",
+                    "name columns that say it with --keys, or rename the output");
       auto type = arrowType(model.outputs[output].type);
       auto nulls = static_cast<Nulls>(model.outputs[output].nulls);
       if (model.outputs[output].width > 0)
@@ -137,6 +142,15 @@ struct OutputFile::Impl {
   }
 
   void open() {
+    try {
+      begin();
+    } catch (...) {
+      discard(); // there will be no destructor
+      throw;
+    }
+  }
+
+  void begin() {
     auto opened = arrow::io::FileOutputStream::Open(partial);
     checkWritten(opened.status(), path);
     file = *opened;
@@ -149,7 +163,10 @@ struct OutputFile::Impl {
     writer = std::move(*writing);
   }
 
-  ~Impl() {
+  ~Impl() { discard(); }
+
+  /// Removes what is not whole.
+  void discard() {
     if (!file)
       return;
     writer.reset();

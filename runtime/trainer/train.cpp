@@ -216,6 +216,7 @@ int Training::run() {
   begin();
   watchSignals();
   residentBefore = residentBytes();
+  const uint64_t stepBefore = state.step;
   bool interrupted = !trainTurn();
   while (!interrupted && turn + 1 < turns.size() && !reachedMaxSteps()) {
     decodedBefore += data->decoded();
@@ -234,6 +235,11 @@ int Training::run() {
     progress.message("stopped early: " + std::to_string(patience.since) +
                      " evaluations without improvement, " + best);
   }
+  if (!interrupted && !isOutOfPatience() && state.step == stepBefore)
+    progress.message("nothing is left to train: " +
+                     (reachedMaxSteps() ? "--max-steps " + withThousands(flags.maxSteps)
+                                        : "--epochs " + withThousands(flags.epochs)) +
+                     " are done");
   if (interrupted) {
     save();
     std::string kept = flags.checkpoint.empty()

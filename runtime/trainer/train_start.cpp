@@ -1,5 +1,6 @@
 //===- train_start.cpp - Whether a run begins, resumes or continues --------===//
 
+#include "../checkpoint/generations.h"
 #include "../comm/from_first_rank.h"
 #include "../core/text.h"
 #include "genrec_rt/size.h"
@@ -88,7 +89,15 @@ void Training::chooseStart() {
       return;
     }
   } else if (flags.resume) {
-    progress.message("there is no checkpoint in " + flags.checkpoint + " yet: the run begins");
+    // What a copy without the folder's manifest, or a kill within the first save, leaves.
+    std::vector<std::string> left = listGenerations(flags.checkpoint);
+    std::string unnamed = left.empty() ? ""
+                                       : " (but " + left.front() +
+                                             ", which no manifest.json names: "
+                                             "--generation " +
+                                             left.front() + " goes on from it)";
+    progress.message("there is no checkpoint in " + flags.checkpoint + " yet" + unnamed +
+                     ": the run begins");
   }
   if (flags.checkpoint.empty() || flags.overwrite)
     return;

@@ -53,6 +53,14 @@ void printError(const genrec_model_desc &model, const Flags &flags, const std::s
     Progress("json", 0).event("error", {{"message", message}, {"help", help}});
 }
 
+/// What a command prints is its result, but for training: a full disk must not lose it unnoticed.
+void requirePrinted(const Flags &flags) {
+  bool isPrinted = std::fflush(stdout) == 0 && !std::ferror(stdout);
+  if (!isPrinted && flags.command != Flags::Command::train)
+    throw Error("cannot write the results to the standard output",
+                "free some space, or write to another place");
+}
+
 std::string checksumOfProgram() {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   return toHex(checksumOf(std::string(std::istreambuf_iterator<char>(file), {})));
@@ -143,6 +151,7 @@ int Command::run() {
     flags = parsed.flags;
     connect();
     int status = dispatch(model, flags, world.comm(), start);
+    requirePrinted(flags);
     return world.end(World::Ending::done) ? status : 1;
   } catch (const CommError &error) {
     return fail(error.isOwn ? World::Ending::noticed : World::Ending::heard, error.what(),

@@ -150,6 +150,13 @@ class Columns(gr.Model):
         gr.output(bucket=gr.mod(batch.user, 7), price=gr.fill_missing(batch.price, -1.0) ** 3)
 
 
+def test_results_that_cannot_be_printed_are_an_error(trained: Trained) -> None:
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run([trained.model.binary, "info"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ran.returncode == 1
+    assert "error: cannot write the results to the standard output\n  help: free some space" in ran.stderr
+
+
 def test_a_model_of_transforms_alone_needs_no_checkpoint(trained: Trained) -> None:
     model = gr.compile(Columns(), SCHEMA, output=trained.folder / "columns")
     data = trained.folder / "train.parquet"

@@ -103,6 +103,10 @@ def test_the_handle_remembers_where_it_trained(model, tmp_path, monkeypatch):
         assert flags[flags.index("--checkpoint") + 1] == str(tmp_path / "ck")
     model.evaluate("v.parquet", checkpoint="other")
     assert flags_of(model)[-1] == "other"
+    model.evaluate("v.parquet", checkpoint="")  # no default: the binary refuses it
+    assert flags_of(model)[-1] == ""
+    with pytest.raises(ValueError, match="'checkpoint' is an empty text; name a folder, or False"):
+        model.train("a.parquet", checkpoint="")
     model.train("a.parquet", checkpoint=False, progress=False)
     assert model.checkpoint == tmp_path / "ck"
     model.train("a.parquet", progress=False)

@@ -55,6 +55,27 @@ def test_a_catalogue_lists_its_columns(tmp_path):
         gr.catalogue(tmp_path / "items.parquet", id="movie")
 
 
+def test_a_catalogue_knows_its_nulls_and_its_size(tmp_path):
+    path = tmp_path / "items.parquet"
+    pq.write_table(pa.table({"item": [1, 2], "price": [1.0, None]}), path)
+    schema = gr.Schema.from_parquet(path, root="items", nullable=["price"])
+    with pytest.raises(ValueError, match="'nullable' cannot act beside 'schema'"):
+        gr.catalogue(path, schema=schema, nullable=["price"])
+
+    class Scored(gr.Model):
+        def __init__(self, **options):
+            super().__init__()
+            self.items, self.item = gr.catalogue(path, **options), gr.Table("item", dim=2)
+
+        def forward(self, batch):
+            gr.output(price=gr.fill_missing(self.items.price, 0.0)[batch.item])
+            gr.output(scores=gr.scores(self.item(batch.item), self.item, self.items))  # of as many items as there are
+
+    written = [gr.model_bytes(gr.record(Scored(**options), gr.Schema({"item": gr.int64})))
+               for options in ({"nullable": ["price"]}, {"schema": schema, "id": "item"})]  # fmt: skip
+    assert len(written[0]) == len(written[1])
+
+
 def loss_operands(forward):
     class Small(gr.Model):
         def forward(self, batch):

@@ -93,6 +93,24 @@ def test_a_padded_feature_of_a_list_is_read_wherever_its_list_is_used():
     assert [op.attributes["column"] for op in ops["feature"]] == ["user"]
 
 
+def test_parameters_are_operands_on_both_sides():
+    class Scaled(gr.Model):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.shift = (gr.Parameter((2,), gr.init.ones()) for _ in range(2))
+            self.user = gr.Table("user", dim=2)
+
+        def forward(self, batch):
+            rate = 0.1 * self.scale + self.shift / 2.0 - self.scale * self.shift - (-self.shift) ** 2
+            gr.output(x=self.scale * self.user(batch.user) + rate)
+
+    ops = [op.name for op in gr.record(Scaled(), gr.Schema({"user": gr.int64})).ops]
+    assert ops.count("param") == 2 and ops.count("mul") >= 4 and "sub" in ops
+    with pytest.raises(gr.ModelError, match="a parameter outside of a model"):
+        gr.Parameter((2,), gr.init.ones()) * 2.0
+    assert gr.Parameter((2,), gr.init.ones()) != gr.Parameter((2,), gr.init.ones())
+
+
 def test_parameters_are_named_by_where_they_hang():
     shared = nn.Linear(3, 3)
     parts = {"tower": [nn.Linear(3, 2), shared], "norm": {"last": nn.LayerNorm(2)}, "again": shared}

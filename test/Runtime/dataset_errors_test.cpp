@@ -21,6 +21,12 @@ TEST(DatasetErrors, MissingColumnNamesFileColumnsAndTheClosest) {
                               ": has no column 'history.movi', which feature 'history.movi' reads; "
                               "it has user, label, target, history.movie");
   EXPECT_EQ(message.help, "did you mean 'history.movie'?");
+  auto helpFor = [&](const char *column) {
+    ReadingModel other({root("user")}, {feature(column, 0, GENREC_I64)});
+    return errorOf([&] { readAll(other, folder / "a.parquet"); }).help;
+  };
+  EXPECT_EQ(helpFor("USER"), "did you mean 'user'?");
+  EXPECT_EQ(helpFor("price"), "write the column, or compile the model for this schema");
 }
 
 TEST(DatasetErrors, WrongTypeNamesBoth) {

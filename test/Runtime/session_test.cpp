@@ -1,5 +1,6 @@
 //===- session_test.cpp - Steps, determinism, two batches in flight -------===//
 
+#include "TinyData.h"
 #include "TinyModel.h"
 #include "error_text.h"
 
@@ -9,6 +10,9 @@
 #include <cfloat>
 #include <cmath>
 #include <condition_variable>
+#include <dlfcn.h>
+#include <filesystem>
+#include <link.h>
 #include <mutex>
 #include <new>
 
@@ -303,8 +307,16 @@ TEST(LoadedModel, WhatIsNoModelIsNamed) {
               LoadedModel model("/none.so");
             }).find("/none.so: cannot be loaded as a compiled model: "),
             0u);
-  EXPECT_EQ(messageOf([] { LoadedModel model("libm.so.6"); }),
-            "libm.so.6: holds no compiled model (no symbol genrec_model)");
+  // A library of the current folder, not one of that name elsewhere.
+  TestFolder folder;
+  link_map *libm = nullptr;
+  ASSERT_EQ(dlinfo(dlopen("libm.so.6", RTLD_NOW), RTLD_DI_LINKMAP, &libm), 0);
+  std::filesystem::create_symlink(libm->l_name, folder / "m.so");
+  std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder / "");
+  EXPECT_EQ(messageOf([] { LoadedModel model("m.so"); }),
+            "m.so: holds no compiled model (no symbol genrec_model)");
+  std::filesystem::current_path(before);
 }
 
 TEST(Session, TheDefaultRateIsTheModels) {

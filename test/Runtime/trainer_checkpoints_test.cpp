@@ -61,6 +61,23 @@ TEST_F(TrainerTest, AResumedRunEndsWithTheSameBits) {
       << resumed.out;
   ASSERT_EQ(runCommand(training("cut", epochs + std::vector<std::string>{"--resume"})).status, 0);
   EXPECT_EQ(stateIn("whole"), stateIn("cut"));
+  // As a copy that lacks the folder's manifest is resumed.
+  std::filesystem::remove(folder / "cut/manifest.json");
+  Ran lacking = runCommand(
+      training("cut", epochs + std::vector<std::string>{"--resume", "--max-steps", "1"}));
+  EXPECT_NE(lacking.out.find("/cut yet (but step-69, which no manifest.json names: --generation "
+                             "step-69 goes on from it): the run begins"),
+            std::string::npos)
+      << lacking.out;
+}
+
+TEST_F(TrainerTest, AFinishedRunSaysSo) {
+  std::vector<std::string> epochs = {"--epochs", "1"};
+  ASSERT_EQ(runCommand(training("cut", epochs)).status, 0);
+  Ran done = runCommand(training("cut", epochs + std::vector<std::string>{"--resume"}));
+  EXPECT_EQ(done.status, 0);
+  EXPECT_NE(done.out.find("nothing is left to train: --epochs 1 are done"), std::string::npos)
+      << done.out;
 }
 
 TEST_F(TrainerTest, ResumeRefusesOtherSettings) {

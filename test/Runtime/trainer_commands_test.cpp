@@ -81,8 +81,43 @@ TEST_F(TrainerTest, PredictErrors) {
                       "they are rows of 'user'"),
             std::string::npos);
   EXPECT_NE(errorOf("score").find("key 'score' has the name of an output"), std::string::npos);
+  EXPECT_NE(errorOf("user,label,user").find("--keys names column 'user' twice"), std::string::npos);
+  // The position of a row, where no key says which it is, has a name that outputs may have.
+  genrec_model_desc positioned = tinyModel();
+  genrec_output_desc output = positioned.outputs[0];
+  output.name = "row";
+  positioned.outputs = &output;
+  positioned.output_count = 1;
+  const std::vector<std::string> predict = {"predict",
+                                            "--checkpoint",
+                                            folder / "c",
+                                            "--data",
+                                            folder / "valid.parquet",
+                                            "--catalogue",
+                                            "movies=" + folder / "movies.parquet",
+                                            "--out",
+                                            folder / "scores.parquet"};
+  EXPECT_NE(runCommand(predict, positioned)
+                .err.find("output 'row' has the name of the column that says which row each is of"),
+            std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet"));
   EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet.partial"));
+}
+
+TEST_F(TrainerTest, PredictLeavesNothingOnAFullDisk) {
+  if (!std::filesystem::exists("/dev/full"))
+    GTEST_SKIP() << "no /dev/full here";
+  ASSERT_EQ(runCommand(training("c", {"--max-steps", "1"})).status, 0);
+  std::filesystem::create_symlink("/dev/full", folder / "scores.parquet.partial");
+  Ran ran = runCommand({"predict", "--checkpoint", folder / "c", "--data", folder / "valid.parquet",
+                        "--catalogue", "movies=" + folder / "movies.parquet", "--out",
+                        folder / "scores.parquet"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_NE(ran.err.find("No space left on device)\n  help: free some space, or write to another"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_FALSE(std::filesystem::is_symlink(std::string(folder / "scores.parquet.partial")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet"));
 }
 
 TEST_F(TrainerTest, ExportWritesParametersTablesAndItems) {

@@ -138,7 +138,8 @@ TEST_F(TrainerTest, MistakesInFlagsAreToldWithTheRule) {
   expect({}, "a command is needed: one of train, evaluate, predict, export, info", "");
   expect({"fly"}, "there is no command 'fly': give one of train, evaluate, predict, export, info",
          "");
-  expect({"trian", "--data", "x.parquet"}, "there is no command 'trian'; did you mean 'train'?", "");
+  expect({"trian", "--data", "x.parquet"}, "there is no command 'trian'; did you mean 'train'?",
+         "");
   expect({"evaluate"}, "--data is required", "evaluate ");
   expect(training("", {"--bach", "3"}), "there is no flag '--bach'; did you mean '--batch'?",
          "train ");
@@ -149,7 +150,29 @@ TEST_F(TrainerTest, MistakesInFlagsAreToldWithTheRule) {
   expect(training("", {"--schedule-final", "2"}), "--schedule-final: must be 0 to 1, got 2",
          "train ");
   expect(training("", {"--lr", "fast"}), "--lr: must be a number, got 'fast'", "train ");
-  expect(training("", {"--epochs", "1.5"}), "--epochs: cannot be '1.5'", "train ");
+  expect(training("", {"--epochs", "1.5"}), "--epochs: must be a whole number, got '1.5'",
+         "train ");
+  expect(training("", {"--epochs", "99999999999999999999"}),
+         "--epochs: must be a whole number of at most 9223372036854775807, got "
+         "99999999999999999999",
+         "train ");
+  expect(training("", {"--seed", "-1"}), "--seed: must be a whole number of at least 0, got '-1'",
+         "train ");
+  // What a script's variable without a value gives.
+  for (const char *flag : {"--checkpoint", "--continue", "--metrics-json", "--seed", "--data"})
+    expect(training("", {flag, ""}), std::string(flag) + ": has an empty value", "train ");
+  expect({"export", "--checkpoint", folder / "c", "--out", ""}, "--out: has an empty value",
+         "export ");
+}
+
+TEST_F(TrainerTest, NumbersAreDecimal) {
+  ASSERT_EQ(runCommand(training("", {"--seed", "010", "--batch", "+020", "--max-steps", "1",
+                                     "--metrics-json", folder / "m.json"}))
+                .status,
+            0);
+  Json config = Json::parse(readText(folder / "m.json"))["config"];
+  EXPECT_EQ(config["seed"], 10);
+  EXPECT_EQ(config["batch"], 20);
 }
 
 /// Found before the first step, not after the last.

@@ -87,6 +87,7 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   Flags flags;
   addCommands(app, flags);
+  checkValues(app);
   try {
     app.parse(argc, argv);
     return run(app, flags);

@@ -24,10 +24,6 @@ static FailureOr<TableOp> findTable(Operation *op, FlatSymbolRefAttr name) {
   return op->emitOpError() << "names " << name << ", which the model does not declare as a table";
 }
 
-static std::string numbered(StringRef name, size_t index) {
-  return (name + " " + Twine(index)).str();
-}
-
 //===----------------------------------------------------------------------===//
 // Updates before expand-updates
 //===----------------------------------------------------------------------===//
