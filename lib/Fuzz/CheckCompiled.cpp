@@ -229,11 +229,15 @@ static void noteState(Values &values, const json::Object &step) {
 
 using Run = CompiledChecker::Run;
 
-/// The runs of `observe`, in its order.
-static SmallVector<Run> listRuns(ArrayRef<Batch> batches) {
+/// The runs of `observe`, in its order. A model that is being shrunk may lack a program.
+static SmallVector<Run> listRuns(ModelOp lowered, ArrayRef<Batch> batches) {
+  llvm::StringSet<> modes;
+  for (ProgramOp program : lowered.getOps<ProgramOp>())
+    modes.insert(stringifyProgramMode(program.getMode()));
   SmallVector<Run> runs;
   auto add = [&](StringRef mode, StringRef name, const Batch &batch) {
-    runs.push_back({mode, name.str(), &batch});
+    if (modes.contains(mode))
+      runs.push_back({mode, name.str(), &batch});
   };
   for (auto [index, batch] : llvm::enumerate(batches)) {
     add("evaluate", ("evaluate " + Twine(index)).str(), batch);
@@ -448,8 +452,8 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
   OwningOpRef<ModuleOp> lowered = module.clone();
   if (std::string problem = lowerForInterpreter(*lowered); !problem.empty())
     return problem;
-  llvm::Expected<RoundedObservations> expected =
-      interpret(*lowered->getOps<ModelOp>().begin(), batches, seed);
+  ModelOp reference = *lowered->getOps<ModelOp>().begin();
+  llvm::Expected<RoundedObservations> expected = interpret(reference, batches, seed);
   if (!expected)
     return llvm::toString(expected.takeError());
 
@@ -462,7 +466,7 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
     remover.paths.push_back(binaries.back().path);
     remover.paths.push_back(binaries.back().path + ".cpp");
   }
-  SmallVector<Run> runs = listRuns(batches);
+  SmallVector<Run> runs = listRuns(reference, batches);
   if (std::string problem = writeBatches(*model.getOps<ProgramOp>().begin(), runs, batchFile);
       !problem.empty())
     return problem;

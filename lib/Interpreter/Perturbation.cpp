@@ -27,10 +27,12 @@ using namespace genrec::interpreter;
 static bool isChoice(PoolKind kind) { return kind != PoolKind::sum && kind != PoolKind::mean; }
 
 /// Whether each element of the result is an element of an operand, its negative or absolute value,
-/// a constant, or 0. Parameters, features and lookups are not exact: perturbing them models the
-/// rounding inside of the sums that they enter (a computed sum is the exact sum of slightly changed
-/// operands).
+/// a constant, or 0. What is read (parameters, features, lookups and the loads of rows that these
+/// become) is not exact, although nothing rounds it: perturbing it models the rounding inside of
+/// the sums that it enters (a computed sum is the exact sum of slightly changed operands).
 static bool isExact(Operation *op) {
+  if (isa<RowLoadOp>(op))
+    return false;
   if (auto pool = dyn_cast<PoolOp>(op))
     return isChoice(pool.getKind());
   if (auto pool = dyn_cast<PoolGradOp>(op))

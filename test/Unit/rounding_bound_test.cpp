@@ -127,6 +127,40 @@ TEST(RoundingBound, TheSumOfOneElementIsThatElement) {
   EXPECT_GT(getLargestSpread(seen.forward, "predict 0 output moved"), 0.0);
 }
 
+// The sum of a row may be far smaller than its elements: rounding then changes it by more than a
+// unit of itself. Binaries are compared with the level where lookups load rows.
+TEST(RoundingBound, SumsOfLoadedRowsAreRounded) {
+  RoundedObservations seen = observeSource(R"(
+    !request = !genrec.domain<@request>
+    !row = !genrec.row<9>
+    !rows = tensor<?x!genrec.row<9>, #genrec.rows<@request>>
+    !sums = tensor<?xf32, #genrec.rows<@request>>
+    genrec.model @m {
+      genrec.domain @request
+      genrec.table @ids dim 9 {init = #genrec.init<normal, 1.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1 : f64}>}
+      genrec.program @predict mode predict {
+        %request = genrec.batch : !request
+        %id = genrec.feature %request "id" : (!request) -> tensor<?xi64, #genrec.rows<@request>>
+        %rows = genrec.table_rows %id in @ids : (tensor<?xi64, #genrec.rows<@request>>) -> !rows
+        %sum = genrec.row_kernel %request(%rows) attributes {name = "sum", operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!request, !rows) -> !sums {
+        ^bb0(%row: !row):
+          %x = genrec.row_load %row : (!row) -> vector<9xf32>
+          %all = vector.reduction <add>, %x : vector<9xf32> into f32
+          genrec.row_yield %all : f32
+        }
+        genrec.output "sum" %sum : !sums
+      }
+    })");
+  const std::vector<double> &sums = seen.forward.exact["predict 0 output sum"];
+  const std::vector<double> &spreads = seen.forward.spread["predict 0 output sum"];
+  ASSERT_FALSE(sums.empty());
+  // An error of the sum alone is a unit at most.
+  double most = 0.0;
+  for (auto [sum, spread] : llvm::zip_equal(sums, spreads))
+    most = std::max(most, spread / (std::fabs(sum) * 0x1.0p-24));
+  EXPECT_GT(most, 2.0);
+}
+
 // All candidates are one row of a table: what a query gets of them is 0 on paper, and each share is
 // rounded.
 TEST(RoundingBound, SharesOfASampledSoftmaxAreRoundedEach) {
