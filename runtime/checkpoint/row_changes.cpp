@@ -10,16 +10,16 @@
 
 namespace genrec::rt {
 
-static size_t placeOf(SavedTable table) {
+static size_t indexOf(SavedTable table) {
   return 2 * static_cast<size_t>(table.index) + (table.isWaiting ? 1 : 0);
 }
 
 const std::vector<int64_t> &RowChanges::changed(SavedTable table) const {
-  return tables[placeOf(table)].changed;
+  return tables[indexOf(table)].changed;
 }
 
 const std::vector<int64_t> &RowChanges::removed(SavedTable table) const {
-  return tables[placeOf(table)].removed;
+  return tables[indexOf(table)].removed;
 }
 
 /// The value, with both halves, and the states of each row.
@@ -107,12 +107,12 @@ void RowChanges::update(Session &session) {
   tables.resize(2 * static_cast<size_t>(count));
   for (int32_t i = 0; i < count; ++i) {
     TableView view = session.table(i);
-    compare(tables[placeOf({i, false})], contentsOf(view));
+    compare(tables[indexOf({i, false})], contentsOf(view));
     if (session.comm()) // rows of others may have come or gone, as placement changes
-      keepOwned(tables[placeOf({i, false})], *session.comm(),
+      keepOwned(tables[indexOf({i, false})], *session.comm(),
                 hashTableName(session.model().tables[i].name));
     if (std::optional<TableView> waiting = view.waiting())
-      compare(tables[placeOf({i, true})], contentsOf(*waiting));
+      compare(tables[indexOf({i, true})], contentsOf(*waiting));
   }
 }
 

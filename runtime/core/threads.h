@@ -3,6 +3,8 @@
 #ifndef GENREC_RT_CORE_THREADS_H
 #define GENREC_RT_CORE_THREADS_H
 
+#include "genrec_rt/parallel.h"
+
 #include <cstdint>
 #include <span>
 
@@ -26,6 +28,11 @@ int32_t shareOfCores(std::span<const Cores> all, size_t index);
 /// The cores divided by the ranks that the launcher says share the machine, at
 /// least 1.
 int32_t defaultThreads();
+
+/// Removes the pool; a null pool is allowed.
+struct PoolDeleter {
+  void operator()(genrec_rt_pool *pool) const { genrec_rt_pool_destroy(pool); }
+};
 
 } // namespace genrec::rt
 

@@ -26,10 +26,6 @@ constexpr int64_t kWorkingSets[] = {int64_t(256) << 10, int64_t(4) << 20, int64_
                                     int64_t(128) << 20};
 constexpr int64_t kRowFloats = 64;
 
-struct PoolDeleter {
-  void operator()(genrec_rt_pool *pool) const { genrec_rt_pool_destroy(pool); }
-};
-
 /// The least seconds of `body`, which is run for a while.
 template <class Body> double leastSeconds(const Body &body) {
   body();

@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_SESSION_RUNTIME_STATE_H
 #define GENREC_RT_SESSION_RUNTIME_STATE_H
 
+#include "../core/threads.h"
 #include "../embedding/catalogue_index.h"
 #include "../embedding/global_bound.h"
 #include "arena.h"
@@ -37,11 +38,6 @@ struct CatalogueHandles {
   const int64_t *ids;
   int64_t count;
   GrowBuffer<float *> rows;
-};
-
-/// Removes the pool; a null pool is allowed.
-struct PoolDeleter {
-  void operator()(genrec_rt_pool *pool) const { genrec_rt_pool_destroy(pool); }
 };
 
 } // namespace genrec::rt
