@@ -205,7 +205,7 @@ def gauc(
     Args:
         score: a float per row; logits will do.
         label: as in `gr.metric.auc`, like `name`, `note` and `weight`.
-        key: an integer per row: the user, say.
+        key: an integer per row: the user, say; rows with a null one do not count.
 
     Shape:
         [] or [1], [] and [], of one domain.

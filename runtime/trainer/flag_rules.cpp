@@ -108,8 +108,6 @@ private:
     require("--clock", needsClock(),
             "cannot act: no table of model '" + std::string(model.name) +
                 "' has a ttl in seconds, as gr.Table(…, ttl=datetime.timedelta(days=30))");
-    require("--clock", !flags.clock.empty(),
-            "needs machine, a column of the data (time, time:ms) or steps:<seconds of a step>");
     require("--shuffle-window", flags.shuffle, "cannot act beside --no-shuffle");
     require("--batch", flags.batchTokens == 0,
             "cannot act beside --batch-tokens, which says how large batches are; --eval-batch is for "

@@ -151,7 +151,7 @@ def refused(binary: Path, data: Path, clock: str, *more: str) -> str:
         ("tme", "has no column 'tme', which was asked for; it has "),
         ("time:days", "has no column 'time:days', which was asked for"),
         ("steps:0", "has no column 'steps:0', which was asked for"),
-        ("", "--clock: needs machine, a column of the data"),
+        ("", "--clock: has an empty value"),
     ],
 )
 def test_wrong_clocks_are_told(binary: Path, data: Path, clock: str, text: str) -> None:
