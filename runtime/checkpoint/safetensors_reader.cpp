@@ -23,7 +23,7 @@ namespace {
 
 /// Readers of the format refuse longer headers.
 constexpr int64_t kMostHeaderBytes = 100 << 20;
-constexpr int64_t kMost = INT64_MAX;
+constexpr int64_t kMostNumber = INT64_MAX;
 
 float fromHalf(uint16_t bits) {
   _Float16 half;
@@ -122,8 +122,8 @@ void SafetensorsReader::parse(const std::string &header, int64_t dataBegin, int6
     int64_t width = bytesOf(tensor.dtype);
     if (width == 0)
       throw fields.error("dtype", "is '" + tensor.dtype + "', which safetensors do not have");
-    tensor.shape = fields.integers("shape", 0, kMost);
-    std::vector<int64_t> offsets = fields.integers("data_offsets", 0, kMost);
+    tensor.shape = fields.integers("shape", 0, kMostNumber);
+    std::vector<int64_t> offsets = fields.integers("data_offsets", 0, kMostNumber);
     if (offsets.size() != 2 || offsets[0] > offsets[1])
       throw fields.error("data_offsets", "is no pair of a begin and an end");
     if (offsets[1] > size - dataBegin)

@@ -12,7 +12,7 @@ namespace {
 /// Rows per chunk of the parallel-for.
 constexpr int64_t kInitializeGrain = 256, kIdentifyGrain = 2048;
 /// Rows whose ids are on their way from memory while those before them are answered.
-constexpr int64_t kBlock = 32;
+constexpr int64_t kIdsAhead = 32;
 
 /// Orders chunks by address.
 bool isBefore(const std::pair<const float *, int64_t> &a,
@@ -92,9 +92,9 @@ void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t
               [&](int64_t begin, int64_t end, int64_t) {
                 // Ids come from memory: those of a block are on their way while the block before is
                 // done.
-                int64_t numbers[2][kBlock];
+                int64_t numbers[2][kIdsAhead];
                 auto sizeAt = [&](int64_t first) {
-                  return std::clamp<int64_t>(end - first, 0, kBlock);
+                  return std::clamp<int64_t>(end - first, 0, kIdsAhead);
                 };
                 auto start = [&](int64_t first, int64_t *of) {
                   numberRows(rows + first, sizeAt(first), of);
@@ -103,8 +103,8 @@ void EmbeddingStore::identify(const StoreStream &on, float *const *rows, int64_t
                       __builtin_prefetch(&idChunks[of[i] >> kIdShift][of[i] & (kIdChunk - 1)]);
                 };
                 start(begin, numbers[0]);
-                for (int64_t first = begin, turn = 0; first < end; first += kBlock, turn ^= 1) {
-                  start(first + kBlock, numbers[turn ^ 1]);
+                for (int64_t first = begin, turn = 0; first < end; first += kIdsAhead, turn ^= 1) {
+                  start(first + kIdsAhead, numbers[turn ^ 1]);
                   for (int64_t i = 0; i < sizeAt(first); ++i)
                     identities[first + i] =
                         numbers[turn][i] < 0 ? 0 : config.identityOf(id(numbers[turn][i]));
