@@ -315,17 +315,17 @@ void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entri
   addCapture(*train, model, flags);
 }
 
-/// A model of transforms alone needs no checkpoint.
-bool hasState(const genrec_model_desc &model) {
-  return model.parameter_count + model.table_count > 0;
+/// The checkpoint that a command reads; a model of transforms alone needs none.
+void addCheckpoint(CLI::App &app, const genrec_model_desc &model, Flags &flags) {
+  app.add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
+      ->required(model.parameter_count + model.table_count > 0);
+  addGeneration(app, flags);
 }
 
 void addEvaluate(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
   CLI::App *evaluate = app.add_subcommand("evaluate", "measure a checkpoint on data");
   addData(*evaluate, flags, entries.catalogues);
-  evaluate->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
-      ->required(hasState(model));
-  addGeneration(*evaluate, flags);
+  addCheckpoint(*evaluate, model, flags);
   evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
   addSteps(*evaluate, flags);
   addPortions(*evaluate, flags);
@@ -336,9 +336,7 @@ void addEvaluate(CLI::App &app, const genrec_model_desc &model, Flags &flags, En
 void addPredict(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
   addData(*predict, flags, entries.catalogues);
-  predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
-      ->required(hasState(model));
-  addGeneration(*predict, flags);
+  addCheckpoint(*predict, model, flags);
   predict
       ->add_option("--out", flags.out,
                    "Parquet file to write; a folder, with a file for "
@@ -359,9 +357,7 @@ void addPredict(CLI::App &app, const genrec_model_desc &model, Flags &flags, Ent
 void addExport(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
-  exporting->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
-      ->required(hasState(model));
-  addGeneration(*exporting, flags);
+  addCheckpoint(*exporting, model, flags);
   exporting->add_option("--out", flags.out, "folder to write to")->required();
   exporting
       ->add_option("--catalogue", entries.catalogues, "name=file for a catalogue; may be repeated")
