@@ -14,10 +14,11 @@ namespace genrec::rt {
 /// are of.
 enum class States { required, ignored };
 
-/// All parameters and tables, with `states` their optimizer states too, of all ranks of a session, which
-/// must live as long as the tensors, unchanged. Collective.
+/// All parameters and tables, with `states` their optimizer states too, of all ranks of a session,
+/// which must live as long as the tensors, unchanged. Collective.
 ///
-/// With `changes`, of tables only the rows that changed, and "<table>.removed.ids": the ids that left.
+/// With `changes`, of tables only the rows that changed, and "<table>.removed.ids": the ids that
+/// left.
 std::vector<SharedTensor> modelTensors(Session &session, bool states,
                                        const RowChanges *changes = nullptr);
 
@@ -27,8 +28,8 @@ std::vector<SharedTensor> modelTensors(Session &session, bool states,
 void readModelTensors(const SafetensorsReader &file, Session &session, States states,
                       bool isSorted);
 
-/// Makes of the state that a session has the next one: of a file with what changed, as modelTensors writes
-/// it. Error as above.
+/// Makes of the state that a session has the next one: of a file with what changed, as modelTensors
+/// writes it. Error as above.
 void replayModelTensors(const SafetensorsReader &file, Session &session, States states);
 
 } // namespace genrec::rt

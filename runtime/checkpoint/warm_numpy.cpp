@@ -75,8 +75,8 @@ Array openArray(const std::string &path) {
   array.path = path;
   std::string header = readHeader(file, path, array.begin);
   std::smatch type, order, shape;
-  static const std::regex typeOf("'descr' *: *'([^']*)'"), orderOf("'fortran_order' *: *(True|False)"),
-      shapeOf("'shape' *: *\\(([^)]*)\\)");
+  static const std::regex typeOf("'descr' *: *'([^']*)'"),
+      orderOf("'fortran_order' *: *(True|False)"), shapeOf("'shape' *: *\\(([^)]*)\\)");
   if (!std::regex_search(header, type, typeOf) || !std::regex_search(header, order, orderOf) ||
       !std::regex_search(header, shape, shapeOf))
     throw noArray(path, "its header lacks descr, fortran_order or shape (arrays of records are not "
@@ -109,7 +109,8 @@ Array openArray(const std::string &path) {
 template <class From, class To>
 void readAs(std::ifstream &file, const Array &array, int64_t count, To *to) {
   std::vector<From> block(static_cast<size_t>(count));
-  if (!file.read(reinterpret_cast<char *>(block.data()), count * static_cast<int64_t>(sizeof(From))))
+  if (!file.read(reinterpret_cast<char *>(block.data()),
+                 count * static_cast<int64_t>(sizeof(From))))
     throw Error(array.path + ": cannot be read");
   for (int64_t i = 0; i < count; ++i)
     to[i] = static_cast<To>(block[i]);

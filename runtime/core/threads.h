@@ -21,8 +21,8 @@ struct Cores {
   cpu_set_t set{};
 };
 Cores ownCores();
-/// The cores of process `index` of `all`, each divided by the processes that may run on it, at least 1.
-/// Launchers may or may not have cut what a process may run on.
+/// The cores of process `index` of `all`, each divided by the processes that may run on it, at
+/// least 1. Launchers may or may not have cut what a process may run on.
 int32_t shareOfCores(std::span<const Cores> all, size_t index);
 
 /// The cores divided by the ranks that the launcher says share the machine, at

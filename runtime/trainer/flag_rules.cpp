@@ -80,11 +80,10 @@ private:
   }
 
   void checkpoints() const {
-    for (const auto &[flag, purpose] : {std::pair("--resume", "go on from"),
-                                        std::pair("--overwrite", "replace"),
-                                        std::pair("--checkpoint-every", "save to"),
-                                        std::pair("--checkpoint-full-every", "save to"),
-                                        std::pair("--keep", "keep them in")})
+    for (const auto &[flag, purpose] :
+         {std::pair("--resume", "go on from"), std::pair("--overwrite", "replace"),
+          std::pair("--checkpoint-every", "save to"),
+          std::pair("--checkpoint-full-every", "save to"), std::pair("--keep", "keep them in")})
       require(flag, !flags.checkpoint.empty(),
               std::string("needs --checkpoint, the folder to ") + purpose);
     require("--init", flags.continued.empty(),
@@ -109,9 +108,10 @@ private:
             "cannot act: no table of model '" + std::string(model.name) +
                 "' has a ttl in seconds, as gr.Table(…, ttl=datetime.timedelta(days=30))");
     require("--shuffle-window", flags.shuffle, "cannot act beside --no-shuffle");
-    require("--batch", flags.batchTokens == 0,
-            "cannot act beside --batch-tokens, which says how large batches are; --eval-batch is for "
-            "evaluations");
+    require(
+        "--batch", flags.batchTokens == 0,
+        "cannot act beside --batch-tokens, which says how large batches are; --eval-batch is for "
+        "evaluations");
     for (const char *flag : {"--batch", "--catalogue"})
       require(flag, flags.command != Flags::Command::info || !flags.data.empty(),
               "needs --data, the data to count");
@@ -127,10 +127,11 @@ private:
   /// Portions promise the same bits on any number of ranks.
   void rowTravel() const {
     const std::string rounded =
-        "cannot act beside --portions, which promises the same bits on any number of ranks: rows are "
+        "cannot act beside --portions, which promises the same bits on any number of ranks: rows "
+        "are "
         "rounded where they travel, and it depends on the number of ranks which do";
-    for (auto [flag, wire] : {std::pair("--row-wire", flags.rowWire),
-                              std::pair("--gradient-wire", flags.gradientWire)})
+    for (auto [flag, wire] :
+         {std::pair("--row-wire", flags.rowWire), std::pair("--gradient-wire", flags.gradientWire)})
       require(flag, wire == "f32" || !given.contains("--portions"), rounded);
     require("--replicate", flags.command == Flags::Command::train || !flags.choosesReplicas(),
             "cannot be auto: a run chooses by what its training steps exchange; name tables, or "

@@ -36,8 +36,8 @@ std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &fl
                                  int32_t domain) {
   std::string name = model.domains[domain].name;
   std::string file = catalogueFile(model, flags, domain);
-  std::string help = "pass --catalogue " + name + "=<file>; in Python, catalogues={\"" + name +
-                     "\": <file>}";
+  std::string help =
+      "pass --catalogue " + name + "=<file>; in Python, catalogues={\"" + name + "\": <file>}";
   if (file.empty())
     throw Error("the model needs catalogue '" + name + "' and names no file for it", help);
   std::error_code ignored;
@@ -164,9 +164,7 @@ Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progre
   return record;
 }
 
-Json toJson(std::optional<double> value) {
-  return value ? Json(*value) : Json(nullptr);
-}
+Json toJson(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
 
 Json lossesToJson(const genrec_model_desc &model, const std::vector<LossValue> &losses) {
   Json json = Json::object();

@@ -33,7 +33,9 @@ public:
 };
 
 /// Element i of what rank `from` sends to rank `to`.
-inline int64_t element(int64_t from, int64_t to, int64_t i) { return from * 1000003 + to * 1009 + i; }
+inline int64_t element(int64_t from, int64_t to, int64_t i) {
+  return from * 1000003 + to * 1009 + i;
+}
 
 /// Parts of many sizes, some empty; `scale` elements at most per part.
 inline void checkExchange(Communicator &comm, int64_t scale, Memory &memory) {
@@ -56,7 +58,8 @@ inline void checkExchange(Communicator &comm, int64_t scale, Memory &memory) {
     memory.fetch(in[other].data(), receive[other].data, receive[other].bytes);
   for (int32_t other = 0; other < size; ++other)
     for (int64_t i = 0; i < count(other, rank); ++i)
-      expect(in[other][i] == element(other, rank, i), "an element of rank " + std::to_string(other));
+      expect(in[other][i] == element(other, rank, i),
+             "an element of rank " + std::to_string(other));
 }
 
 /// Parts that fill their rooms, some, or not at all.

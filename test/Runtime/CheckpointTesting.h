@@ -70,13 +70,19 @@ inline void saveVersion1(const std::string &folder, Session &session, nlohmann::
   SafetensorsWriter writer;
   addModelTensors(writer, session, /*states=*/true);
   int64_t bytes = writer.write(folder + "/" + name + "/model.safetensors");
-  nlohmann::json manifest = {
-      {"version", 1},        {"model", "tiny"},   {"compiler", "x"},
-      {"step", session.stepsDone()},              {"epoch", 2},
-      {"rows_in_epoch", 60}, {"seed", session.seed()},
-      {"batch", 30},         {"shuffle", true},   {"data_rows", 600},
-      {"window_rows", 600},  {"tensors", name + "/model.safetensors"},
-      {"tensor_bytes", bytes}};
+  nlohmann::json manifest = {{"version", 1},
+                             {"model", "tiny"},
+                             {"compiler", "x"},
+                             {"step", session.stepsDone()},
+                             {"epoch", 2},
+                             {"rows_in_epoch", 60},
+                             {"seed", session.seed()},
+                             {"batch", 30},
+                             {"shuffle", true},
+                             {"data_rows", 600},
+                             {"window_rows", 600},
+                             {"tensors", name + "/model.safetensors"},
+                             {"tensor_bytes", bytes}};
   manifest["epoch_losses"] = {{{"sum", 0.5}, {"weight", 2.0}}};
   manifest["history"] = nlohmann::json::array();
   if (changes.is_object())

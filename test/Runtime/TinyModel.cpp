@@ -261,14 +261,14 @@ const int32_t evaluateFeatures[] = {label, target, movie, catalogueMovie};
 const int32_t predictFeatures[] = {movie, catalogueMovie};
 const int32_t itemFeatures[] = {catalogueMovie};
 const int32_t itemDomains[] = {kTinyMovies};
-const genrec_program_desc programs[] = {
-    {"train", 1, dataDomains, 2, trainFeatures, 2, buffers, 12, 1, 0, trainCopy, nullptr,
-     trainCompute},
-    {"evaluate", 2, allDomains, 3, evaluateFeatures, 4, buffers, 12, 1, 0, resolveTargets, nullptr,
-     evaluateCompute},
-    {"predict", 3, allDomains, 3, predictFeatures, 2, buffers, 12, 0, 0, nullptr, nullptr,
-     predictCompute},
-    {"items", 4, itemDomains, 1, itemFeatures, 1, buffers, 12, 0, 0, nullptr, nullptr, itemsCompute}};
+const genrec_program_desc programs[] = {{"train", 1, dataDomains, 2, trainFeatures, 2, buffers, 12,
+                                         1, 0, trainCopy, nullptr, trainCompute},
+                                        {"evaluate", 2, allDomains, 3, evaluateFeatures, 4, buffers,
+                                         12, 1, 0, resolveTargets, nullptr, evaluateCompute},
+                                        {"predict", 3, allDomains, 3, predictFeatures, 2, buffers,
+                                         12, 0, 0, nullptr, nullptr, predictCompute},
+                                        {"items", 4, itemDomains, 1, itemFeatures, 1, buffers, 12,
+                                         0, 0, nullptr, nullptr, itemsCompute}};
 const genrec_cost linearCosts[] = {{kTinyUser, 20, 0, 0, 8, 0}, {-1, 100, 0, 0, 0, 0}};
 const genrec_op_desc ops[] = {
     {"linear", {"tiny.py", 12, "logit"}, "pool, linear (tiny.py:12)", 2, linearCosts, 2},

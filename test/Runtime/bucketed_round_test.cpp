@@ -54,9 +54,8 @@ TEST(BucketedRound, RemembersSizes) {
     int64_t number = 0;
     auto run = [&](int64_t bytes) {
       int64_t before = round.overflows();
-      runRound(round, comm, number++, [&](int32_t from, int32_t to) {
-        return from == 2 && to == 0 ? bytes : int64_t(8);
-      });
+      runRound(round, comm, number++,
+               [&](int32_t from, int32_t to) { return from == 2 && to == 0 ? bytes : int64_t(8); });
       return round.overflows() - before;
     };
     EXPECT_EQ(run(4000), 0); // with its header, what there is room for at first

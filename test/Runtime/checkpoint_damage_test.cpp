@@ -200,8 +200,9 @@ TEST(CheckpointDamage, TensorsAreHeldToTheModel) {
     return messageOf([&] { loadCheckpoint(folder.path, fresh); });
   };
   auto rows = session.table(0).size();
-  EXPECT_NE(errorFor([&](SafetensorsWriter &writer) { writer.add("movie.ids", ids.data(), {100000}); })
-                .find("'movie.ids' has 100000 rows, 'movie.values' has " + std::to_string(rows)),
+  EXPECT_NE(errorFor([&](SafetensorsWriter &writer) {
+              writer.add("movie.ids", ids.data(), {100000});
+            }).find("'movie.ids' has 100000 rows, 'movie.values' has " + std::to_string(rows)),
             std::string::npos);
   EXPECT_NE(errorFor([&](SafetensorsWriter &writer) {
               writer.add("movie.ids", floats.data(), {rows});

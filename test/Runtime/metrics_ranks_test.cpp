@@ -28,8 +28,8 @@ Rows makeRows(uint32_t seed, size_t count, bool isTied) {
                                  : std::ldexp(static_cast<float>(random() % 2001) - 1000,
                                               static_cast<int>(random() % 20) - 10));
     rows.labels.push_back(static_cast<float>(random() % 2));
-    rows.weights.push_back(std::ldexp(static_cast<float>(random() % 1000),
-                                      static_cast<int>(random() % 20) - 10));
+    rows.weights.push_back(
+        std::ldexp(static_cast<float>(random() % 1000), static_cast<int>(random() % 20) - 10));
   }
   return rows;
 }
@@ -58,7 +58,8 @@ genrec_model_desc makeModel() {
 void addRows(Metrics &metrics, const Rows &rows, int64_t first, int64_t count, bool isWeighted) {
   for (int32_t i = 0; i < kMetricCount; ++i) {
     int64_t offsets[] = {0, count};
-    MetricRows added{.count = count, .x = rows.scores.data() + first, .label = rows.labels.data() + first};
+    MetricRows added{
+        .count = count, .x = rows.scores.data() + first, .label = rows.labels.data() + first};
     if (kMetrics[i].kind == GENREC_METRIC_RANKING)
       added.x = rows.ranks.data() + first;
     if (kMetrics[i].kind == GENREC_METRIC_GAUC)

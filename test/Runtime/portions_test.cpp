@@ -19,7 +19,8 @@ std::vector<float> makePortion(int32_t portion, int64_t length) {
   std::mt19937 random(portion * 7919 + 1);
   std::vector<float> values(length);
   for (float &value : values)
-    value = std::ldexp(static_cast<float>(random() % 2000) - 1000, static_cast<int>(random() % 30) - 15);
+    value = std::ldexp(static_cast<float>(random() % 2000) - 1000,
+                       static_cast<int>(random() % 30) - 15);
   return values;
 }
 
@@ -56,7 +57,8 @@ float addTree(const std::vector<float> &values, size_t first, size_t span) {
   if (span == 1)
     return values[first];
   float left = addTree(values, first, span / 2);
-  return first + span / 2 < values.size() ? left + addTree(values, first + span / 2, span / 2) : left;
+  return first + span / 2 < values.size() ? left + addTree(values, first + span / 2, span / 2)
+                                          : left;
 }
 
 class Portions : public testing::TestWithParam<int32_t> {};
@@ -94,7 +96,8 @@ TEST(Portions, AreDealtInRuns) {
   EXPECT_EQ(getPortions(7, 0, 3).count, 3);
   EXPECT_EQ(getPortions(7, 1, 3).first, 3);
   EXPECT_EQ(getPortions(7, 2, 3).first, 5);
-  EXPECT_THAT([] { getPortions(2, 0, 3); }, ThrowsMessage<Error>(HasSubstr("2 portions are too few for 3 ranks")));
+  EXPECT_THAT([] { getPortions(2, 0, 3); },
+              ThrowsMessage<Error>(HasSubstr("2 portions are too few for 3 ranks")));
 }
 
 TEST(Portions, MissingOnesAreAnError) {
@@ -103,7 +106,8 @@ TEST(Portions, MissingOnesAreAnError) {
   sums.begin();
   sums.commit();
   float total[4];
-  EXPECT_THAT([&] { sums.reduce(*comm, total); }, ThrowsMessage<Error>(HasSubstr("1 of 2 portions")));
+  EXPECT_THAT([&] { sums.reduce(*comm, total); },
+              ThrowsMessage<Error>(HasSubstr("1 of 2 portions")));
   sums.begin();
   sums.commit();
   EXPECT_THAT([&] { sums.begin(); }, ThrowsMessage<Error>(HasSubstr("all 2 portions")));

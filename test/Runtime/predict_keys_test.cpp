@@ -103,11 +103,12 @@ TEST_F(PredictKeysTest, KeysOfAllTypesLeaveAsTheyCame) {
 
   keys.fields.push_back(tinySchema()->field(3));
   keys.arrays.push_back(
-      tableOf(tinySchema(), R"([[0,0,0,[]],[0,0,0,[{"movie":1}]],[0,0,0,[]],[0,0,0,[]],[0,0,0,[]]])")
+      tableOf(tinySchema(),
+              R"([[0,0,0,[]],[0,0,0,[{"movie":1}]],[0,0,0,[]],[0,0,0,[]],[0,0,0,[]]])")
           ->column(3)
           ->chunk(0));
-  writeParquet(folder / "keys.parquet", *arrow::Table::Make(arrow::schema(keys.fields), keys.arrays),
-               2);
+  writeParquet(folder / "keys.parquet",
+               *arrow::Table::Make(arrow::schema(keys.fields), keys.arrays), 2);
   Ran ran = predict(folder / "keys.parquet", keys.names);
   ASSERT_EQ(ran.status, 0) << ran.err;
   auto given = readParquet(folder / "keys.parquet"), written = readParquet(folder / "out.parquet");

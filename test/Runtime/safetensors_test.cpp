@@ -97,11 +97,13 @@ TEST(Safetensors, DamageIsNamed) {
   EXPECT_EQ(errorFor(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234"),
             path + ": broken header: tensor 'a' is F32 [2] and has 4 bytes");
   EXPECT_EQ(errorFor(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "12345678"),
-            path + ": broken header: field 'shape' of 'a' is [-2], each must be an integer from 0 on");
+            path +
+                ": broken header: field 'shape' of 'a' is [-2], each must be an integer from 0 on");
   EXPECT_EQ(errorFor(R"({"a":{"dtype":"F32","shape":[9999999999,9999999999,99],)"
                      R"("data_offsets":[0,8]}})",
                      "12345678"),
-            path + ": broken header: tensor 'a' is F32 [9999999999, 9999999999, 99] and has 8 bytes");
+            path +
+                ": broken header: tensor 'a' is F32 [9999999999, 9999999999, 99] and has 8 bytes");
   EXPECT_EQ(errorFor(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "1234"),
             path + ": is truncated: tensor 'a' ends at byte 70, the file has 66");
   EXPECT_EQ(messageOf([&] { SafetensorsReader reader(folder / "none"); }),

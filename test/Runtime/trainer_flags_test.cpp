@@ -35,8 +35,8 @@ protected:
 TEST_F(TrainerFlagsTest, ClippingIsRefusedWhereTheModelDeclaresNone) {
   for (std::string name : {"norm", "value"})
     EXPECT_EQ(refusal(training({"--clip-" + name, "1"})),
-              "tiny: error: --clip-" + name + ": cannot act: model 'tiny' declares no clip_" + name +
-                  "; give it one, as super().__init__(clip_" + name +
+              "tiny: error: --clip-" + name + ": cannot act: model 'tiny' declares no clip_" +
+                  name + "; give it one, as super().__init__(clip_" + name +
                   "=1.0), and compile it again: the flag replaces the declared limit\n"
                   "  help: train --help lists what there is\n");
   genrec_model_desc clipping = tinyModel();
@@ -59,9 +59,9 @@ TEST_F(TrainerFlagsTest, WhatFlagsNeedIsSaid) {
               HasSubstr("--eval-epochs: names epoch 4, but the run has epochs 1 to 3"));
   EXPECT_THAT(refusal(validating({"--monitor", "auc"})), HasSubstr("--monitor: needs --patience"));
   for (const char *flag : {"--checkpoint-every", "--resume"})
-    EXPECT_THAT(refusal(training(flag == std::string("--resume") ? Arguments{flag}
-                                                                 : Arguments{flag, "5"})),
-                HasSubstr(std::string(flag) + ": needs --checkpoint"));
+    EXPECT_THAT(
+        refusal(training(flag == std::string("--resume") ? Arguments{flag} : Arguments{flag, "5"})),
+        HasSubstr(std::string(flag) + ": needs --checkpoint"));
   EXPECT_THAT(refusal(training({"--log-every", "1", "--progress", "none"})),
               HasSubstr("nothing reports steps with --progress none"));
   EXPECT_THAT(refusal({"info", "--batch", "3"}), HasSubstr("--batch: needs --data"));
@@ -131,11 +131,21 @@ public:
   }
 
 private:
-  static constexpr const char *kNames[] = {
-      "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_RANK", "GENREC_COMM_LIBRARY", "MV2_COMM_WORLD_SIZE", "PMI_SIZE",
-      "MPI_LOCALNRANKS",      "PMIX_SIZE",                  "PMIX_RANK",           "SLURM_NTASKS",
-      "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS",       "SLURM_STEP_ID",       "SLURM_JOB_ID",
-      "SLURM_NTASKS_PER_NODE"};
+  static constexpr const char *kNames[] = {"OMPI_COMM_WORLD_SIZE",
+                                           "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                           "OMPI_COMM_WORLD_RANK",
+                                           "GENREC_COMM_LIBRARY",
+                                           "MV2_COMM_WORLD_SIZE",
+                                           "PMI_SIZE",
+                                           "MPI_LOCALNRANKS",
+                                           "PMIX_SIZE",
+                                           "PMIX_RANK",
+                                           "SLURM_NTASKS",
+                                           "SLURM_PROCID",
+                                           "SLURM_STEP_NUM_TASKS",
+                                           "SLURM_STEP_ID",
+                                           "SLURM_JOB_ID",
+                                           "SLURM_NTASKS_PER_NODE"};
 };
 
 TEST_F(TrainerFlagsTest, RanksAreFoundByTheirLaunchers) {
@@ -152,7 +162,8 @@ TEST_F(TrainerFlagsTest, RanksAreFoundByTheirLaunchers) {
   EXPECT_EQ(ranks({{"PMIX_RANK", "0"}}), 1);
   EXPECT_EQ(ranks({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}}), 1);
   // srun -n 4
-  EXPECT_EQ(ranks({{"SLURM_NTASKS", "4"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "2"}}), 4);
+  EXPECT_EQ(ranks({{"SLURM_NTASKS", "4"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "2"}}),
+            4);
   // A batch script of a job of 4 tasks, none of them started; one of them started.
   EXPECT_EQ(ranks({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}), 1);
   EXPECT_EQ(ranks({{"SLURM_NTASKS", "4"}, {"SLURM_STEP_NUM_TASKS", "1"}}), 1);
@@ -205,15 +216,18 @@ TEST_F(TrainerFlagsTest, CoresAreSharedByTheRanksThatMayRunThere) {
 TEST_F(TrainerFlagsTest, WhatDiffersAmongRanksIsNamed) {
   auto run = [](std::vector<std::string> lines) {
     runThreadRanks(3, [&](Communicator &comm) {
-      requireSame(&comm, "data", comm.getRank() == 2 ? lines : std::vector<std::string>{"a 1", "b 22"});
+      requireSame(&comm, "data",
+                  comm.getRank() == 2 ? lines : std::vector<std::string>{"a 1", "b 22"});
     });
   };
   EXPECT_NO_THROW(run({"a 1", "b 22"}));
-  for (auto [lines, text] : {std::pair(std::vector<std::string>{"a 1", "b 23"}, "b 23; rank 0: b 22"),
-                             {{"a 1"}, "nothing; rank 0: b 22"},
-                             {{"a 1", "b 22", "c"}, "c; rank 0: nothing"}})
-    EXPECT_THAT([&] { run(lines); },
-                ThrowsMessage<Error>(HasSubstr("rank 2 has other data than rank 0: " + std::string(text))));
+  for (auto [lines, text] :
+       {std::pair(std::vector<std::string>{"a 1", "b 23"}, "b 23; rank 0: b 22"),
+        {{"a 1"}, "nothing; rank 0: b 22"},
+        {{"a 1", "b 22", "c"}, "c; rank 0: nothing"}})
+    EXPECT_THAT(
+        [&] { run(lines); },
+        ThrowsMessage<Error>(HasSubstr("rank 2 has other data than rank 0: " + std::string(text))));
 }
 
 //===-- names that are not UTF-8, and numbers beyond all sizes ---------------===//
@@ -221,9 +235,9 @@ TEST_F(TrainerFlagsTest, WhatDiffersAmongRanksIsNamed) {
 TEST_F(TrainerFlagsTest, PathsThatAreNotUtf8AreReported) {
   const std::string strange = folder / "tr\xff\xfe.parquet";
   std::filesystem::copy_file(folder / "train.parquet", strange);
-  Ran ran = runCommand({"train", "--data", strange, "--batch", "10", "--max-steps", "2",
-                        "--progress", "json", "--metrics-json", folder / "m.json", "--checkpoint",
-                        folder / "ch\xff"});
+  Ran ran =
+      runCommand({"train", "--data", strange, "--batch", "10", "--max-steps", "2", "--progress",
+                  "json", "--metrics-json", folder / "m.json", "--checkpoint", folder / "ch\xff"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.events("done").size(), 1u);
   auto metrics = nlohmann::json::parse(readText(folder / "m.json"));

@@ -66,7 +66,8 @@ enum class Completion {
 
 /// The seed unless a test says another: 1, or what GENREC_SIMT_SEED says.
 uint64_t defaultSeed();
-/// How long ranks wait for others that do not come: so many seconds, or what GENREC_SIMT_PATIENCE says.
+/// How long ranks wait for others that do not come: so many seconds, or what GENREC_SIMT_PATIENCE
+/// says.
 int64_t patienceOr(int64_t seconds);
 /// The number of devices unless a test says another: 1, or what GENREC_SIMT_DEVICES says. Those
 /// belong to the machine: processes that see them see the same ones.

@@ -203,7 +203,8 @@ LogicalResult RowKernelOp::verifyRegions() {
   if (failed(verifyArguments(*this)) || failed(verifyYield(*this)))
     return failure();
   for (Operation &op : getBody().front())
-    if (auto reduction = dyn_cast<vector::ReductionOp>(op); reduction && !isBodyReduction(reduction))
+    if (auto reduction = dyn_cast<vector::ReductionOp>(op);
+        reduction && !isBodyReduction(reduction))
       return emitOpError() << "reduces rows by add, maximum and minimum only, but has '"
                            << vector::stringifyCombiningKind(reduction.getKind()) << "'";
   for (Operation &op : getBody().front())
