@@ -16,6 +16,7 @@
 #if defined(GENREC_SIMT)
 #include <simt_bulk.h>
 #else
+#include <cassert> // __assert_fail
 #include <cuda.h>
 #endif
 
