@@ -85,7 +85,7 @@ TEST(RowChecks, ACatalogueBoundsNumbersOfItsRows) {
   std::vector<int64_t> values(static_cast<size_t>(r.count()), 4);
   values[40] = 5;
   Copy<int64_t> valuesThere(values);
-  for (const auto [count, high] : {std::pair<int64_t, double>{5, 100}, {6, 100}, {6, 4}}) {
+  for (const auto &[count, high] : {std::pair<int64_t, double>{5, 100}, {6, 100}, {6, 4}}) {
     genrec_domain record{};
     record.count = count;
     Copy<genrec_domain> catalogue{std::vector{record}};
