@@ -32,7 +32,6 @@ MODELS = [
     alone("what was captured serves every key", "graph->key == key", "(graph->key == key || !graph->pieces.empty())", file="graphs.cpp"),
     alone("a graph's steps have the learning rate of the first", "*scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);"),
     slot("a captured step has the bound of values for that of norms", "return static_cast<float>(shared.clipNorm);", "return static_cast<float>(shared.clipValue);"),
-    alone("scratch of dispatch is that of compute", "isDispatching ? 1 : 0", "0"),
     alone("fixed rows are forgotten", "batch.keepFixedRows();"),
     # Lookups of a step.
     alone("an evaluation inserts rows", "slot.mode == static_cast<int32_t>(Mode::train)", "(slot.mode >= 0)"),
@@ -67,7 +66,6 @@ MODELS = [
     alone("a metric has the keys of no rows", "report.key = fetch(key, rows);", file="reports.cpp"),
     alone("a metric weighs lists by their first rows", "fetch(weight, desc.per_list ? roomOf(domain->parent_domain) : rows)", "fetch(weight, 1)", file="reports.cpp"),
     alone("an output's nulls are those of rows", "report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));", "report.valid = nullptr;", file="reports.cpp"),
-    alone("lists of a launched step are not fetched", "for (const FetchedDomain &fetched : recorded.domains)\n    useFetched(fetched);", file="reports.cpp"),
     alone("domains of the step before are fetched", "std::fill(isFetched.begin(), isFetched.end(), 0);", file="reports.cpp"),
     # Ranks.
     of("ranks", "a store's values lie where another's do", EXCHANGE, "layout.begins[store] = layout.floats();", "layout.begins[store] = layout.values;"),
