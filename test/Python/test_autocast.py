@@ -3,7 +3,8 @@
 import genrec as gr
 import pytest
 from genrec import nn
-from test_recording import ITEM, catalogue, record
+from recorder import ITEM, record
+from test_recording import catalogue
 
 
 def rounded(ops):
