@@ -15,18 +15,39 @@ namespace {
 
 enum Feature { id, label };
 enum Domain { sample, touched };
-enum Buffer { handles, gradients, sums, rate, loss, touchedRows, segments, weightGradient, late };
+enum Buffer {
+  handles,
+  gradients,
+  sums,
+  rate,
+  loss,
+  touchedRows,
+  segments,
+  weightGradient,
+  late,
+  weights
+};
 
 template <class T> T *at(genrec_step *step, Buffer buffer) {
   return static_cast<T *>(step->buffers[buffer]);
 }
 
-/// loss[0] = sum of squares, loss[1] = rows; gradients of rows and of the weight.
+__global__ void onesKernel(const genrec_step *step, float *addends) {
+  for (int64_t i = 0; i < step->domains[sample].count; ++i)
+    addends[i] = 1;
+}
+
+__global__ void sumKernel(const genrec_step *step, const float *addends, float *sum) {
+  *sum = 0;
+  for (int64_t i = 0; i < step->domains[sample].count; ++i)
+    *sum += addends[i];
+}
+
+/// Squares of errors; gradients of rows and of the weight.
 __global__ void forwardKernel(const genrec_step *step, float *const *rows, const float *labels,
-                              const float *weight, float *loss, float *gradients, float *dWeight) {
+                              const float *weight, float *squares, float *gradients,
+                              float *dWeight) {
   const int64_t count = step->domains[sample].count;
-  loss[0] = 0;
-  loss[1] = static_cast<float>(count);
   for (int64_t d = 0; d < kDim; ++d)
     dWeight[d] = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -34,7 +55,7 @@ __global__ void forwardKernel(const genrec_step *step, float *const *rows, const
     for (int64_t d = 0; d < kDim; ++d)
       logit += weight[d] * rows[i][d];
     const float off = logit - labels[i];
-    loss[0] += off * off;
+    squares[i] = off * off;
     for (int64_t d = 0; d < kDim; ++d) {
       gradients[i * kDim + d] = 2 * off * weight[d];
       dWeight[d] += 2 * off * rows[i][d];
@@ -56,16 +77,37 @@ void lookUp(genrec_step *step, Buffer to) {
                        static_cast<const int64_t *>(step->columns[id].values), nullptr,
                        at<float *>(step, to));
 }
-void dispatch(genrec_step *step) { lookUp(step, handles); }
+
+/// Sums are made in two launches with addends in scratch: in the dispatch stage how many rows there
+/// are, in the compute stage the loss. Both stages may run at once.
+float *addendsOf(genrec_step *step) {
+  return static_cast<float *>(
+      genrec_rt_thread_scratch(step, step->domains[sample].capacity * int64_t(sizeof(float))));
+}
+
+void sumAddends(genrec_step *step, const float *addends, Buffer to) {
+  GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), sumKernel, step->device, addends,
+                     at<float>(step, to));
+}
+
+void dispatch(genrec_step *step) {
+  lookUp(step, handles);
+  float *addends = addendsOf(step);
+  GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), onesKernel, step->device,
+                     addends);
+  sumAddends(step, addends, weights);
+}
 
 /// The loss and gradients.
 void forward(genrec_step *step) {
+  float *squares = addendsOf(step);
   GENREC_CUDA_LAUNCH(kernels::streamOf(step), (LaunchShape{1, 1}), forwardKernel, step->device,
                      at<float *>(step, handles),
                      static_cast<const float *>(step->columns[label].values),
-                     step->parameters[0].value, at<float>(step, loss), at<float>(step, gradients),
+                     step->parameters[0].value, squares, at<float>(step, gradients),
                      at<float>(step, weightGradient));
-  genrec_rt_report_device_loss(step, 0, at<float>(step, loss), at<float>(step, loss) + 1);
+  sumAddends(step, squares, loss);
+  genrec_rt_report_device_loss(step, 0, at<float>(step, loss), at<float>(step, weights));
 }
 
 void update(genrec_step *step) {
@@ -97,7 +139,7 @@ void computeWithLookup(genrec_step *step) {
 }
 
 void lookUpAndComputeLoss(genrec_step *step) {
-  lookUp(step, handles);
+  dispatch(step);
   forward(step);
 }
 
@@ -134,21 +176,22 @@ const genrec_buffer_desc buffers[] = {
     {sample, 4 * kDim, 0, 1, 4, "gradients"},
     {touched, 4 * kDim, 0, 2, 4, "sums"},
     {-1, 0, 4, 3, 4, "rate"},
-    {-1, 0, 8, 1, 4, "loss"},
+    {-1, 0, 4, 1, 4, "loss"},
     {touched, 8, 0, 2, 4, "touched"},
     {sample, GENREC_SEGMENT_BYTES_PER_ROW, GENREC_SEGMENT_BYTES, 2, 4, "segments"},
     {-1, 0, 4 * kDim, 1, 4, "weight_gradient"},
-    {sample, 8, 0, 1, 3, "late"}};
+    {sample, 8, 0, 1, 3, "late"},
+    {-1, 0, 4, 0, 4, "weights"}};
 const int32_t read[] = {sample}, columns[] = {id, label};
 const genrec_program_desc programs[] = {
-    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 9, 1, 0, nullptr, dispatch, compute,
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 10, 1, 0, nullptr, dispatch, compute,
      nullptr, nullptr, nullptr},
-    {"evaluate", GENREC_MODE_EVALUATE, read, 1, columns, 2, buffers, 9, 1, 0, nullptr, dispatch,
+    {"evaluate", GENREC_MODE_EVALUATE, read, 1, columns, 2, buffers, 10, 1, 0, nullptr, dispatch,
      forward, nullptr, nullptr, nullptr}};
 const genrec_program_desc latePrograms[] = {
-    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 9, 1, 0, nullptr, dispatch,
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 10, 1, 0, nullptr, dispatch,
      computeWithLookup, nullptr, nullptr, nullptr},
-    {"evaluate", GENREC_MODE_EVALUATE, read, 1, columns, 2, buffers, 9, 1, 0, nullptr, nullptr,
+    {"evaluate", GENREC_MODE_EVALUATE, read, 1, columns, 2, buffers, 10, 1, 0, nullptr, nullptr,
      lookUpAndComputeLoss, nullptr, nullptr, nullptr}};
 
 genrec_model_desc describe(std::span<const genrec_program_desc> programs) {

@@ -5,7 +5,7 @@
 //   sample      features: id, label
 //   logit = weight . row(id);  loss = sum of (logit - label)^2;  SGD with a decaying rate on both
 //
-//   dispatch    looks the rows up
+//   dispatch    looks the rows up and counts them
 //   compute     the rest
 //
 // Sums are those of one thread, so a loop of the host has the same bits.

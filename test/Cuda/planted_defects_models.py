@@ -66,6 +66,7 @@ MODELS = [
     alone("a metric has the keys of no rows", "report.key = fetch(key, rows);", file="reports.cpp"),
     alone("a metric weighs lists by their first rows", "fetch(weight, desc.per_list ? roomOf(domain->parent_domain) : rows)", "fetch(weight, 1)", file="reports.cpp"),
     alone("an output's nulls are those of rows", "report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));", "report.valid = nullptr;", file="reports.cpp"),
+    alone("lists of a launched step are not fetched", "for (const FetchedDomain &fetched : recorded.domains)\n    useFetched(fetched);", file="reports.cpp"),
     alone("domains of the step before are fetched", "std::fill(isFetched.begin(), isFetched.end(), 0);", file="reports.cpp"),
     # Ranks.
     of("ranks", "a store's values lie where another's do", EXCHANGE, "layout.begins[store] = layout.floats();", "layout.begins[store] = layout.values;"),

@@ -25,6 +25,7 @@ def exchange(name: str, old: str, new: str = "", nth: int = 1, file: str = EXCHA
 STEPS_AND_EXCHANGES = [
     # In the default stream as a whole.
     step("a compute stage is in the default stream", "slot.stream = device.stream();", "slot.stream = nullptr;", nth=3),
+    step("scratch of dispatch is that of compute", "isDispatching ? 1 : 0", "0"),
     Defect("rows are copied in the default stream", KERNELS + "rows.cu", "Rows.*:LargeSizes.GatherScatterPool",
            "GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(blocksFor(count, kRows) << shift, kWarp)), kernel,\n                       rows, count, units, shift, matrix, ld);",
            "GENREC_CUDA_LAUNCH(nullptr, shapeOf(blocksFor(blocksFor(count, kRows) << shift, kWarp)), kernel,\n                       rows, count, units, shift, matrix, ld);"),

@@ -121,7 +121,8 @@ class Folder:
         write_rows(at / "rows.parquet")
         write_rows(at / "few.parquet", rows=3 * BATCH)
         write_beyond(at / "few.parquet", at / "beyond.parquet")
-        write_rows(at / "wide.parquet", seed=9, rows=40, wide_from=0)
+        # Batches enough for an evaluation's graph to be launched again, though memory grows at first.
+        write_rows(at / "wide.parquet", seed=9, rows=56, wide_from=0)
         write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH)
         self.items = gr.catalogue(write_items(at / "items.parquet"), id="item", schema=ITEM_SCHEMA)
         self.toolchain = write_toolchain(at / "toolchain.json")
