@@ -4,7 +4,8 @@ Each loss is the weighted mean of a value per row, over all rows of the batch: a
 given), and 0 where the label is null. If no row has a weight, the loss has no value, which is shown as "no rows".
 
 Labels are checked while a model trains and is evaluated: a class outside of the classes, or a label of
-`bce_with_logits` outside of [0, 1], ends the run with the row of the data. Rows of weight 0 are not looked at.
+`bce_with_logits` outside of [0, 1], ends the run with the row of the data. Rows of weight 0 are not looked at. A weight
+that is negative, NaN or infinite ends the run, too.
 """
 
 from dataclasses import dataclass
@@ -39,7 +40,8 @@ def mean(
 
     Args:
         x: the loss of each row; a null row, computed from a null label, say, does not count.
-        weight: of each row, at least 0; 1 unless given.
+        weight: of each row, at least 0; 1 unless given. A row whose weight is negative, NaN or infinite is an error of
+            the run.
         name: of the loss in logs and metrics.
         scale: the fixed weight of this loss among the model's.
         log_variance: a parameter s of shape (), the trained logarithm of a task's variance: the loss is then

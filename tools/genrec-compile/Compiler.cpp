@@ -65,6 +65,10 @@ static llvm::Expected<OwningOpRef<ModuleOp>> read(const CompilerOptions &options
     return llvm::createStringError("cannot read '" + options.input +
                                    "': " + file.getError().message());
   StringRef data = (*file)->getBuffer();
+  if (data.empty())
+    return llvm::createStringError("'" + options.input + "' is empty");
+  if (failed(requireNoForeignFile(data, options.input, &context)))
+    return reported();
   OwningOpRef<ModuleOp> module;
   if (isModelFile(data)) {
     module = importModel(data.data(), data.size(), options.input, &context);
