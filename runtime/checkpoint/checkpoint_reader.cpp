@@ -330,8 +330,9 @@ void requireNoCheckpoint(const std::string &folder, const genrec_model_desc &mod
   std::string step = " at step " + withThousands(static_cast<int64_t>(reader->state().step));
   std::string differs = reader->difference(model, RestoreFor::training);
   if (differs.empty())
-    throw Error(holds + "of this model" + step +
-                "; --resume goes on with its run, --overwrite starts anew");
+    throw Error(
+        holds + "of this model" + step +
+        "; --resume goes on with its run, --continue with new data, --overwrite starts anew");
   throw Error(holds + "of another model" + step + ": " + differs,
               "use another folder to keep it, or --overwrite to start anew");
 }

@@ -93,7 +93,7 @@ void requireOnce(const std::string &file, const ColumnPath &found, const std::st
                                const std::string &path, const std::string &wish) {
   if (std::string above = nullColumnAbove(manifest, path); !above.empty())
     throw Error(file + ": has no column '" + path + "', which " + wish + ": column '" + above +
-                    "' is null throughout, without a type of its own",
+                    "' has nothing but nulls or empty lists, without a type of its own",
                 kNullHelp);
   std::vector<std::string> available = leafPaths(manifest);
   std::string own = path.substr(path.find_last_of('.') + 1);

@@ -122,9 +122,9 @@ TEST(DatasetErrors, AColumnThatIsNullThroughoutIsReadWhereNullsAre) {
   EXPECT_EQ(errorFor("x", 2), path +
                                   ": column 'x' is null throughout, without a type of its own, but "
                                   "feature 'x' of domain 'empty' lies in a list");
-  EXPECT_EQ(errorFor("x.item", 2), path +
-                                       ": has no column 'x.item', which feature 'x.item' reads: "
-                                       "column 'x' is null throughout, without a type of its own");
+  EXPECT_EQ(errorFor("x.item", 2),
+            path + ": has no column 'x.item', which feature 'x.item' reads: "
+                   "column 'x' has nothing but nulls or empty lists, without a type of its own");
 }
 
 TEST(DatasetErrors, IdOutOfRangeNamesFileRowAndColumn) {

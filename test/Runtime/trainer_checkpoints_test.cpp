@@ -111,7 +111,7 @@ TEST_F(TrainerTest, NoRunBeginsOverACheckpoint) {
   EXPECT_EQ(again.status, 1);
   EXPECT_EQ(again.err, "tiny: error: " + folder / "c" +
                            "/ holds a checkpoint of this model at step 5; --resume goes on with "
-                           "its run, --overwrite starts anew\n");
+                           "its run, --continue with new data, --overwrite starts anew\n");
   genrec_model_desc other = tinyModel();
   other.name = "large";
   EXPECT_EQ(runCommand(training("c", {"--max-steps", "3"}), other).err,
