@@ -116,6 +116,8 @@ static Error evaluateLoss(Evaluator &e, LossOp op) {
     if (op.getValid() && !e.get(op.getValid()).integers()[row])
       continue;
     double weight = op.getWeight() ? e.get(op.getWeight()).floats()[row] : 1.0;
+    if (!(weight >= 0 && std::isfinite(weight)))
+      return fail(op, "has a weight in row " + Twine(row) + " that is negative or not finite");
     loss.sum = e.perturbed(loss.sum + weight * x.floats()[row]);
     loss.weight = op.getWeight() ? e.perturbed(loss.weight + weight) : loss.weight + weight;
   }

@@ -38,6 +38,12 @@ bool genrec::isModelFile(StringRef data) {
   return data.size() >= kHeaderSize && schema::ModelBufferHasIdentifier(data.data());
 }
 
+/// The name of the file that is read, as the location of an import has it.
+static StringRef fileNameOf(Location location) {
+  auto file = dyn_cast<FileLineColLoc>(location);
+  return file ? file.getFilename().getValue() : StringRef();
+}
+
 ModelReader::ModelReader(const void *data, size_t size)
     : bytes(static_cast<const uint8_t *>(data)), size(size) {
   if (reinterpret_cast<uintptr_t>(data) % alignof(uint64_t) == 0 || size == 0)
@@ -52,9 +58,16 @@ const schema::Model *ModelReader::read(Location location) {
     emitError(location) << "the file is empty; record the model again";
     return nullptr;
   }
-  if (!isModelFile(StringRef(reinterpret_cast<const char *>(bytes), size))) {
-    emitError(location) << "not a model file: it does not carry the identifier '"
-                        << schema::ModelIdentifier() << "' at byte 4";
+  StringRef data(reinterpret_cast<const char *>(bytes), size);
+  if (!isModelFile(data)) {
+    std::optional<ForeignFile> foreign = findForeignFile(data, fileNameOf(location));
+    InFlightDiagnostic error = emitError(location) << "not a model file";
+    if (foreign)
+      error << ", but " << foreign->kind;
+    else
+      error << ": it does not carry the identifier '" << schema::ModelIdentifier() << "' at byte 4";
+    if (foreign)
+      error.attachNote() << "help: " << foreign->help;
     return nullptr;
   }
   auto damaged = [&] {

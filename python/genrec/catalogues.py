@@ -57,6 +57,8 @@ class Catalogue:
         self._id = id or self._only_id()
         self._place = find_place()
         feature = self._schema.root.features.get(self._id)
+        if self._id in self._schema.root.left_out:
+            raise DataError(f"{self._path}: the id column '{self._id}': {self._schema.root.left_out[self._id].reason}")
         if feature is None or not feature.type.is_integer:
             columns = ", ".join(self._schema.root.features) or "none"
             kind = f"there is no such column; the columns are {columns}" if feature is None else f"it is {feature.type}"

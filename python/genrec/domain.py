@@ -174,7 +174,10 @@ class Domain:
     def _unknown(self, schema: ListSchema, name: str) -> FeatureError:
         path = name.split(".")
         below = [child.name for child in schema.children.values() if name in child.features or name in child.children]
-        if len(path) > 1 and path[0] in self:
+        if name in schema.left_out:
+            left_out = schema.left_out[name]
+            help = f"{left_out.reason}; {left_out.help}"
+        elif len(path) > 1 and path[0] in self:
             help = f"a step at a time: {self._expression}.{name}"
         elif name in _OF_VALUES:
             help = f"reduce a feature of the list: {self._expression}.<feature>.{name}()"

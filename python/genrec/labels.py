@@ -45,6 +45,15 @@ def expect_logits(name: str, logits: ValueLike, place: Place) -> None:
         )
 
 
+def is_column(value: Value) -> bool:
+    """Whether `value` is a column of the data, converted at most: 0 where it is null."""
+    makers = {result: op for op in value._recording.ops for result in op.results}
+    op = makers[value._result]
+    while op.name == "cast":
+        op = makers[op.operands[0]]
+    return op.name == "feature"
+
+
 def expect_one_domain(name: str, x: Value, label: Value, place: Place) -> None:
     """Raises `ModelError` unless prediction and label are of one domain."""
     common_domain(name, [x, label], place, ((0,), (1,)))

@@ -4,7 +4,8 @@ Each loss is the weighted mean of a value per row, over all rows of the batch: a
 given), and 0 where the label is null. If no row has a weight, the loss has no value, which is shown as "no rows".
 
 Labels are checked while a model trains and is evaluated: a class outside of the classes, or a label of
-`bce_with_logits` outside of [0, 1], ends the run with the row of the data. Rows of weight 0 are not looked at.
+`bce_with_logits` outside of [0, 1], ends the run with the row of the data. Rows of weight 0 are not looked at. A weight
+that is negative, NaN or infinite ends the run, too.
 """
 
 from dataclasses import dataclass
@@ -14,12 +15,12 @@ from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vecto
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
 from genrec.hints import OF_LOSS, public_names, raise_missing
-from genrec.labels import expect_logits, expect_one_domain, labelled, scalar
+from genrec.labels import expect_logits, expect_one_domain, is_column, labelled, scalar
 from genrec.nn import functional
 from genrec.nn.functional import rows_of_floats
 from genrec.nn.ranking import weigh_by_variance
 from genrec.operands import as_value
-from genrec.ops import as_ids, cast, detach, squeeze, where
+from genrec.ops import as_ids, cast, conjunction, detach, squeeze, where
 from genrec.precision import product_attributes
 from genrec.ranking import NO_SCORE, items_scored, scores
 from genrec.rules import common_domain, counted
@@ -39,7 +40,8 @@ def mean(
 
     Args:
         x: the loss of each row; a null row, computed from a null label, say, does not count.
-        weight: of each row, at least 0; 1 unless given.
+        weight: of each row, at least 0; 1 unless given. A row with a null weight does not count; one whose weight is
+            negative, NaN or infinite is an error of the run.
         name: of the loss in logs and metrics.
         scale: the fixed weight of this loss among the model's.
         log_variance: a parameter s of shape (), the trained logarithm of a task's variance: the loss is then
@@ -404,8 +406,11 @@ def _declare(
         factor = cast(as_value(weight, part, like=value), float32, part.named(""))
         common_domain("loss", [value, factor], place, ((0,), ("weight",)))
         if factor.domain is None or factor.shape:
-            raise ModelError("the weight of a loss must be one number per row", part, factor._label())
+            help = "a number for all rows is its scale=" if factor.domain is None else ""
+            raise ModelError("the weight of a loss must be one number per row", part, factor._label(), help)
         operands.append(factor)
+        if not is_column(factor):  # what is computed of a null is any number
+            valid = conjunction(valid, factor.valid)
     if valid is not None:
         operands.append(valid)
     unique = value._recording.effect_name("loss", name, name == "loss", place)

@@ -1,8 +1,8 @@
 """Evaluation metrics, measured over all rows of the evaluated data.
 
 Each takes `weight`, a number per measured row that is finite and not negative (1 unless given): rows of weight 0, and
-rows with a null label, do not count. A metric for which no row counts has no value, which is shown as "no rows". An
-invalid label or a NaN score ends the run with an error that names the row of the data. docs/reference/ops.md
+rows with a null label or weight, do not count. A metric for which no row counts has no value, which is shown as "no
+rows". An invalid label or a NaN score ends the run with an error that names the row of the data. docs/reference/ops.md
 (genrec.metric) has the definitions.
 """
 
@@ -15,7 +15,7 @@ from genrec.errors import ModelError
 from genrec.hints import OF_METRIC, public_names, raise_missing
 from genrec.labels import expect_logits, labelled
 from genrec.operands import as_value
-from genrec.ops import as_ids, both_valid, cast, squeeze
+from genrec.ops import as_ids, both_valid, cast, squeeze, where
 from genrec.ranking import Found, Ranks, make_query, rank_against
 from genrec.recording import Enum
 from genrec.rules import common_domain
@@ -163,6 +163,8 @@ def _rank_metric(
     measured = domain._parent if per_list else domain
     factor = _weight(weight, measured, place)
     unique = ranks._recording.effect_name("metric", name, name == "ranking", place)
+    if per_list and factor is not None and factor.valid is not None:  # `valid` is of the ranks
+        factor = where(factor.valid, factor, 0.0)
     attributes: dict[str, Any] = {"per_list": True} if per_list else {}
     if note:
         attributes["note"] = note
@@ -278,7 +280,7 @@ def mae(
 
 
 def _weight(weight: ValueLike | None, measured: Any, place: Place) -> Value | None:
-    """The keyword `weight`: a number per row of the domain `measured`. A null weight reads as 0."""
+    """The keyword `weight`: a number per row of the domain `measured`."""
     if weight is None:
         return None
     part = place.part("weight")

@@ -29,9 +29,13 @@ def _operands(given: Sequence[ValueLike], place: Place, parts: Sequence[Sequence
 
 def both_valid(*values: Value | None) -> Value | None:
     """The conjunction of the `valid` of `values`."""
+    return conjunction(*(value.valid if value is not None else None for value in values))
+
+
+def conjunction(*flags: Value | None) -> Value | None:
+    """Whether all of `flags` are true, per row; None counts as true."""
     result: Value | None = None
-    for value in values:
-        valid = value.valid if value is not None else None
+    for valid in flags:
         if valid is None or valid is result:
             continue
         if result is not None:

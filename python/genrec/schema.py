@@ -38,9 +38,18 @@ class Feature:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A column of a file that cannot be a feature as it is; `is_null`: null throughout, other files may have a type."""
+
+    reason: str
+    help: str
+    is_null: bool = False
+
+
+@dataclass(frozen=True)
 class ListSchema:
     """One domain: the features of its rows and the lists in each row. `column` is the list's dotted path ("" at the
-    root).
+    root). `left_out` are columns of the files that are no features.
     """
 
     name: str
@@ -48,6 +57,7 @@ class ListSchema:
     features: dict[str, Feature] = field(default_factory=dict)
     children: dict[str, "ListSchema"] = field(default_factory=dict)
     has_elements: bool = False
+    left_out: dict[str, LeftOut] = field(default_factory=dict, compare=False)
 
     def walk(self) -> "Iterable[ListSchema]":
         """This domain and all below it, parents first."""
@@ -115,6 +125,9 @@ class Schema:
         set, and must have the same columns.
 
             gr.Schema.from_parquet("train/day=*/", "valid.parquet")
+
+        A column that is null throughout (Arrow's type null) has the type that another of the files has. Without one it
+        is left out, as are several columns of one name: a model that reads them is an error that says so.
 
         `nullable` names the features (dotted paths) in which nulls are allowed, `padding` the id that is padding in a
         list of ids. `parallel={"history": ["movie", "time"]}` makes one domain of several list columns of one length.
@@ -196,6 +209,8 @@ class Schema:
                 for _, identifier in wanted.pop(written):
                     kind = kind.padded(identifier)
                 domain.features[name] = replace(feature, type=kind)
+        for path in wanted:
+            _refuse_left_out(self.root, path)
         if wanted:
             raise DataError(f"{source}: there is no feature {quoted(wanted)}; there are {quoted(self.columns, 20)}")
 
@@ -218,6 +233,7 @@ class Schema:
 def _describe(domain: ListSchema, depth: int, lines: list[str]) -> None:
     lines.append("  " * depth + domain.name)
     lines.extend("  " * (depth + 1) + f"{name}: {feature.type}" for name, feature in domain.features.items())
+    lines.extend("  " * (depth + 1) + f"{name} (left out: {one.reason})" for name, one in domain.left_out.items())
     for child in domain.children.values():
         _describe(child, depth + 1, lines)
 
@@ -237,7 +253,9 @@ def _build(name: str, column: str, fields: Fields, depth: int = 0) -> ListSchema
         if not isinstance(key, str) or not key or "." in key:
             raise ValueError(f"the name of a feature must be a string without dots, got {key!r}")
         path = f"{column}.{key}" if column else key
-        if isinstance(value, ElementType | str):
+        if isinstance(value, LeftOut):
+            result.left_out[key] = value
+        elif isinstance(value, ElementType | str):
             result.features[key] = Feature(key, path, element_type(value))
         elif isinstance(value, parallel):
             result.children[key] = _build_parallel(key, column, value)
@@ -291,14 +309,41 @@ def _join(name: str, members: list[str], fields: dict[str, Any], source: str) ->
     return joined
 
 
-def _fields(schema: "pa.Schema", source: str) -> dict[str, Any]:
-    return {entry.name: _field(entry.type, entry.name, source) for entry in schema}
+def _fields(schema: "Iterable[pa.Field]", source: str, prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    """The fields of a file, or of a struct in `depth` lists."""
+    fields: dict[str, Any] = {}
+    for entry in schema:
+        path = f"{prefix}{entry.name}"
+        if entry.name in fields:
+            help = "which one is meant cannot be told: give them different names when the data is written"
+            fields[entry.name] = LeftOut(f"{source} has several columns '{path}'", help)
+        else:
+            fields[entry.name] = _field(entry.type, path, source, depth)
+    return fields
+
+
+def _with_left_out(known: Any, kind: Any) -> Any:
+    """What two files say of a column that one of them leaves out: the type of the other, if it is null throughout."""
+    unusable = next((one for one in (known, kind) if isinstance(one, LeftOut) and not one.is_null), None)
+    return unusable or (kind if isinstance(known, LeftOut) else known)
+
+
+def _refuse_left_out(domain: ListSchema, path: str) -> None:
+    """Raises `DataError` where `path` names a column that was left out."""
+    for below in domain.walk():
+        name = path.removeprefix(f"{below.column}.") if below.column else path
+        if name in below.left_out:
+            one = below.left_out[name]
+            raise DataError(f"{one.reason}\n  help: {one.help}")
 
 
 def _merge(into: dict[str, Any], other: dict[str, Any], source: str, prefix: str) -> None:
     """Adds the fields of another file to `into`."""
     for name, kind in other.items():
         known = into.setdefault(name, kind)
+        if isinstance(known, LeftOut) or isinstance(kind, LeftOut):
+            into[name] = _with_left_out(known, kind)
+            continue
         both_structs = all(isinstance(one, list) and isinstance(one[0], dict) for one in (known, kind))
         if both_structs:
             _merge(known[0], kind[0], source, f"{prefix}{name}.")
@@ -307,12 +352,17 @@ def _merge(into: dict[str, Any], other: dict[str, Any], source: str, prefix: str
 
 
 def _check_same(first: dict[str, Any], other: dict[str, Any], path: str, other_path: str, prefix: str) -> None:
-    """Raises `DataError` unless the files of one data set have the same fields."""
+    """Raises `DataError` unless the files of one data set have the same fields. A column that is null throughout gets
+    the type that the other has.
+    """
     for name in [*first, *other]:
         if name not in first or name not in other:
             lacks, has = (path, other_path) if name not in first else (other_path, path)
             raise DataError(f"{lacks}: has no column '{prefix}{name}', which {has} of the same data has")
         known, kind = first[name], other[name]
+        if isinstance(known, LeftOut) or isinstance(kind, LeftOut):
+            first[name] = _with_left_out(known, kind)
+            continue
         if all(isinstance(one, list) and isinstance(one[0], dict) for one in (known, kind)):
             _check_same(known[0], kind[0], path, other_path, f"{prefix}{name}.")
         elif known != kind:
@@ -356,13 +406,18 @@ def _field(kind: "pa.DataType", path: str, source: str, depth: int = 0) -> Any:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         entry = kind.value_type
         if pa.types.is_struct(entry):
-            return [{f.name: _field(f.type, f"{path}.{f.name}", source, depth + 1) for f in entry}]
+            return [_fields(entry, source, f"{path}.", depth + 1)]
         inner = _field(entry, path, source, depth + 1)
+        if isinstance(inner, LeftOut):
+            return inner
         if pa.types.is_fixed_size_list(kind) and isinstance(inner, ElementType) and _is_plain_float(inner):
             return inner.vector(kind.list_size)
         if isinstance(inner, list):
             raise DataError(f"{source}: column '{path}' is a list of lists; put the inner list into a struct")
         return [inner]
+    if pa.types.is_null(kind):
+        help = 'write it with its type, or give a schema by hand: gr.Schema({..., "x": gr.int64.nullable()})'
+        return LeftOut(f"column '{path}' of {source} is null throughout, without a type of its own", help, True)
     if pa.types.is_dictionary(kind):
         return _field(kind.value_type, path, source, depth)
     if pa.types.is_timestamp(kind):

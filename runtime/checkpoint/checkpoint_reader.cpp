@@ -49,7 +49,13 @@ int openShared(const std::string &path) {
 }
 
 Error noCheckpoint(const std::string &folder, const std::string &help) {
-  return Error("there is no checkpoint in '" + folder + "' (no manifest.json)",
+  std::error_code ignored;
+  fs::file_status status = fs::status(folder, ignored);
+  if (fs::exists(status) && !fs::is_directory(status))
+    return Error("'" + folder + "' is a file, but a checkpoint is a folder",
+                 "name the folder that --checkpoint of train named");
+  return Error("there is no checkpoint in '" + folder + "' (no " +
+                   (fs::exists(status) ? kManifestFile : "such folder") + ")",
                help.empty() ? "train with --checkpoint " + folder + " first" : help);
 }
 
@@ -324,8 +330,9 @@ void requireNoCheckpoint(const std::string &folder, const genrec_model_desc &mod
   std::string step = " at step " + withThousands(static_cast<int64_t>(reader->state().step));
   std::string differs = reader->difference(model, RestoreFor::training);
   if (differs.empty())
-    throw Error(holds + "of this model" + step +
-                "; --resume goes on with its run, --overwrite starts anew");
+    throw Error(
+        holds + "of this model" + step +
+        "; --resume goes on with its run, --continue with new data, --overwrite starts anew");
   throw Error(holds + "of another model" + step + ": " + differs,
               "use another folder to keep it, or --overwrite to start anew");
 }

@@ -271,7 +271,8 @@ std::vector<std::string> importValues(const std::string &model,
                                       const std::vector<std::string> &entries, uint64_t seed,
                                       const std::string &folder) {
   LoadedModel loaded(model);
-  requireNoCheckpoint(folder, loaded.model());
+  if (hasCheckpoint(folder))
+    throw Error(folder + " holds a checkpoint", "name another folder: import makes a new one");
   SessionOptions options;
   options.seed = seed;
   Session session(loaded.model(), options);

@@ -29,11 +29,16 @@ const SchemaField *enterLists(const SchemaField *field, int32_t &depth) {
   return field;
 }
 
-const SchemaField *childNamed(const std::vector<SchemaField> &children, const std::string &name) {
+/// Also says in `repeated` that there are several.
+const SchemaField *childNamed(const std::vector<SchemaField> &children, const std::string &name,
+                              bool &repeated) {
+  const SchemaField *found = nullptr;
   for (const SchemaField &child : children)
-    if (child.field->name() == name)
-      return &child;
-  return nullptr;
+    if (child.field->name() == name) {
+      repeated |= found != nullptr;
+      found = found ? found : &child;
+    }
+  return found;
 }
 
 int firstLeaf(const SchemaField *field) {
@@ -76,20 +81,37 @@ bool findPath(const parquet::arrow::SchemaManifest &manifest, const std::string 
               ColumnPath &found) {
   // A top-level column whose own name has dots comes first.
   std::vector<std::string> names = {path};
-  const SchemaField *field = childNamed(manifest.schema_fields, path);
+  bool isRepeated = false;
+  const SchemaField *field = childNamed(manifest.schema_fields, path, isRepeated);
   if (!field) {
     names = split(path);
-    field = childNamed(manifest.schema_fields, names[0]);
+    field = childNamed(manifest.schema_fields, names[0], isRepeated);
   }
-  found = {names, 0, nullptr, -1};
-  for (size_t i = 1; field && i < names.size(); ++i)
-    field = childNamed(enterLists(field, found.depth)->children, names[i]);
+  found = {names, 0, nullptr, -1, isRepeated ? names[0] : ""};
+  std::string prefix = names[0];
+  for (size_t i = 1; field && i < names.size(); ++i) {
+    isRepeated = false;
+    field = childNamed(enterLists(field, found.depth)->children, names[i], isRepeated);
+    prefix += "." + names[i];
+    if (isRepeated && found.repeated.empty())
+      found.repeated = prefix;
+  }
   if (!field)
     return false;
   field = enterLists(field, found.depth);
   found.type = field->field->type();
   found.leaf = firstLeaf(field);
   return found.leaf >= 0;
+}
+
+std::string nullColumnAbove(const parquet::arrow::SchemaManifest &manifest,
+                            const std::string &path) {
+  for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
+    ColumnPath above;
+    if (findPath(manifest, path.substr(0, dot), above) && above.type->id() == arrow::Type::NA)
+      return path.substr(0, dot);
+  }
+  return {};
 }
 
 std::vector<std::string> leafPaths(const parquet::arrow::SchemaManifest &manifest) {

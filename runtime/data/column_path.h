@@ -31,6 +31,9 @@ struct ColumnPath {
   /// The file's leaf columns to read: the path's own leaf, or for a path that
   /// ends at a struct its first one (enough for offsets).
   int leaf = -1;
+  /// A step of the path, as a path, that the file has more than once: which one is meant cannot be
+  /// told. Empty: none.
+  std::string repeated;
 };
 
 /// Follows `path`; false where the schema lacks it.
@@ -39,6 +42,11 @@ bool findPath(const parquet::arrow::SchemaManifest &manifest, const std::string 
 
 /// The dotted paths of all leaves of the file.
 std::vector<std::string> leafPaths(const parquet::arrow::SchemaManifest &manifest);
+
+/// The column of Arrow's type null, null throughout, at which `path` ends too early: "history" of
+/// "history.movie". "" where there is none.
+std::string nullColumnAbove(const parquet::arrow::SchemaManifest &manifest,
+                            const std::string &path);
 
 /// list, large_list, fixed_size_list or map.
 bool isList(const arrow::DataType &type);

@@ -228,8 +228,10 @@ private:
     const ChunkColumn &column = chunk.columns[index];
     if (!feature.nullable && !column.valid.empty()) {
       auto null = std::find(column.valid.begin(), column.valid.end(), uint8_t(0));
+      bool isThroughout = plan.featurePaths[index].type->id() == Type::NA;
       if (null != column.valid.end())
-        throw Error(at(index, null - column.valid.begin()) + " is null",
+        throw Error(at(index, null - column.valid.begin()) + " is null" +
+                        (isThroughout ? ", as the whole column, which has Arrow's type null" : ""),
                     "declare the column nullable in the schema, or fill it when the data is "
                     "written");
     }

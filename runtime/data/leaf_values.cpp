@@ -234,6 +234,8 @@ int64_t bytesOfValue(const arrow::DataType &type) {
 
 void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentValid,
                ChunkColumn &out) {
+  if (array.type_id() == Type::NA)
+    return out.valid.assign(array.length(), 0);
   bool any = array.null_count() > 0;
   if (parentValid)
     for (uint8_t valid : *parentValid)
@@ -247,7 +249,7 @@ void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentVali
 
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
   auto id = from.id();
-  if (type == GENREC_VALID)
+  if (type == GENREC_VALID || (id == Type::NA && type != GENREC_KEY))
     return true;
   if (id == Type::DICTIONARY)
     return isReadable(*static_cast<const arrow::DictionaryType &>(from).value_type(), type, why);
@@ -280,6 +282,8 @@ void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentVa
   findNulls(array, parentValid, out);
   if (type == GENREC_VALID)
     return out.values.assign(static_cast<size_t>(array.length()), 0);
+  if (array.type_id() == Type::NA && type == GENREC_STRING)
+    return out.stringOffsets.assign(static_cast<size_t>(array.length()) + 1, 0);
   if (array.type_id() == Type::DICTIONARY)
     return convertDictionary(static_cast<const arrow::DictionaryArray &>(array), type, out);
   if (type == GENREC_STRING || (type == GENREC_KEY && isText(array.type_id())))
@@ -287,6 +291,8 @@ void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentVa
   if (type == GENREC_KEY)
     return keepBytes(array, out);
   out.values.assign(static_cast<size_t>(array.length() * elementBytes(type)), 0);
+  if (array.type_id() == Type::NA)
+    return;
   void *to = out.values.data();
   switch (type) {
   case GENREC_I1:

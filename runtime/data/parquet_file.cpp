@@ -77,9 +77,24 @@ parquet::arrow::SchemaManifest manifestOf(const parquet::FileMetaData &metadata)
   return manifest;
 }
 
+const char *kNullHelp =
+    "write the column with its type; where there are no entries, lists are empty";
+
+/// `wish`: who reads the column.
+void requireOnce(const std::string &file, const ColumnPath &found, const std::string &wish) {
+  if (!found.repeated.empty())
+    throw Error(
+        file + ": has several columns '" + found.repeated + "', and " + wish,
+        "which one is meant cannot be told: give them different names when the data is written");
+}
+
 [[noreturn]] void throwMissing(const std::string &file,
                                const parquet::arrow::SchemaManifest &manifest,
                                const std::string &path, const std::string &wish) {
+  if (std::string above = nullColumnAbove(manifest, path); !above.empty())
+    throw Error(file + ": has no column '" + path + "', which " + wish + ": column '" + above +
+                    "' has nothing but nulls or empty lists, without a type of its own",
+                kNullHelp);
   std::vector<std::string> available = leafPaths(manifest);
   std::string own = path.substr(path.find_last_of('.') + 1);
   if (own != path && std::find(available.begin(), available.end(), own) != available.end())
@@ -180,6 +195,7 @@ ColumnPath ParquetFile::pathOf(const parquet::arrow::SchemaManifest &manifest,
   ColumnPath found;
   if (!findPath(manifest, path, found))
     throwMissing(name(), manifest, path, what + " reads");
+  requireOnce(name(), found, what + " reads '" + path + "'");
   return found;
 }
 
@@ -204,16 +220,23 @@ ColumnPath ParquetFile::pathOfFeature(const parquet::arrow::SchemaManifest &mani
   int32_t depth = domainDepth(model, feature.domain) + (feature.width > 0 ? 1 : 0);
   // A vector is null where its list is.
   bool fits = feature.type == GENREC_VALID ? found.depth >= depth : found.depth == depth;
-  if (fits)
+  // Nulls alone have no type: neither that of a number nor that of a list of them, a vector.
+  bool isNull = found.type->id() == arrow::Type::NA;
+  if (fits || (isNull && feature.width > 0 && found.depth == depth - 1))
     return found;
   std::string wanted = std::string(" of domain '") + model.domains[feature.domain].name +
                        "' lies in " + listsIn(depth);
   if (feature.width > 0)
     wanted = ", " + std::to_string(feature.width) + " values per row" + wanted;
-  throw Error(name() + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
-                  wanted,
-              "a feature of a row has no list around it, one of a list has one, and so on; several "
-              "values per row are a list too");
+  throw Error(
+      name() + ": column '" + path + "' " +
+          (isNull ? "is null throughout, without a type of its own,"
+                  : "lies in " + listsIn(found.depth) + ",") +
+          " but " + what + wanted,
+      isNull
+          ? kNullHelp
+          : "a feature of a row has no list around it, one of a list has one, and so on; several "
+            "values per row are a list too");
 }
 
 void ParquetFile::checkType(int32_t index, const ColumnPath &path) const {
@@ -260,6 +283,8 @@ std::vector<ColumnPath> columnsOf(const std::string &file,
     for (size_t i = 0; i < columns.size(); ++i)
       if (!findPath(manifest, columns[i], found[i]))
         throwMissing(file, manifest, columns[i], "was asked for");
+      else
+        requireOnce(file, found[i], "'" + columns[i] + "' was asked for");
     return found;
   });
 }

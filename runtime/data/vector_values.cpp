@@ -56,6 +56,8 @@ void convertVectors(const arrow::Array &lists, const std::vector<uint8_t> *paren
   out.given = true;
   findNulls(lists, parentValid, out);
   switch (lists.type_id()) {
+  case Type::NA:
+    return out.values.assign(static_cast<size_t>(lists.length() * width * elementBytes(type)), 0);
   case Type::FIXED_SIZE_LIST:
     return convertTyped(static_cast<const arrow::FixedSizeListArray &>(lists), type, width, at, out);
   case Type::LARGE_LIST:

@@ -5,6 +5,7 @@
 #include "../core/text.h"
 
 #include <cstring>
+#include <limits>
 
 namespace genrec::rt {
 
@@ -63,8 +64,10 @@ Error valueBeyond(const StepSlot &slot, const RangeRule &rule, const std::string
       isFeature(slot, rule.feature)
           ? std::string("column '") + modelOf(slot).features[rule.feature].column + "', "
           : "";
+  bool isUnbounded = rule.high >= std::numeric_limits<float>::max();
   std::string limit =
-      rule.endsWithItems()
+      isUnbounded ? ", but must be a number of at least " + formatted(kNumber, rule.low)
+      : rule.endsWithItems()
           ? ", but the catalogue has " + std::to_string(rule.items) + " rows"
           : ", beyond " + formatted(kNumber, rule.low) + " to " + formatted(kNumber, rule.high);
   return Error(where + ": " + column + rule.what + slot.describePlace(rule.op) + " is " +

@@ -111,7 +111,7 @@ static int64_t unitsOf(const ClockSource &source, const ColumnPath &found,
   const std::string named =
       file + ": column '" + source.column + "', the clock, is " + typeName(*found.type);
   std::string why;
-  if (!isReadable(*found.type, GENREC_I64, why))
+  if (found.type->id() == arrow::Type::NA || !isReadable(*found.type, GENREC_I64, why))
     throw Error(named + ", which is no time",
                 why.empty()
                     ? "times are timestamps with a time zone, dates, or integers with a unit"

@@ -87,8 +87,9 @@ Json dataJson(const genrec_model_desc &model, const Flags &flags);
 
 //===-- signals -----------------------------------------------------------===//
 
-/// From here on the first SIGINT, SIGTERM or SIGUSR1 (which launchers hand to ranks, and batch
-/// systems send before a job's end) is only noted; a second one ends the process.
+/// From here on the first SIGINT, SIGTERM, SIGHUP (unless it is ignored) or SIGUSR1 (which
+/// launchers hand to ranks, and batch systems send before a job's end) is only noted. A second one
+/// of its kind ends the process, but for SIGHUP.
 void watchSignals();
 /// The signal noted, 0 for none.
 int caughtSignal();

@@ -220,8 +220,9 @@ void addPasses(CLI::App &train, Flags &flags, Entries &entries) {
 
 /// What training saves, and what it goes on from.
 void addSaves(CLI::App &train, Flags &flags) {
-  train.add_option("--checkpoint", flags.checkpoint,
-                   "folder to save to: after each epoch, at the end and on SIGTERM or SIGINT");
+  train.add_option(
+      "--checkpoint", flags.checkpoint,
+      "folder to save to: after each epoch, at the end and on SIGTERM, SIGINT or SIGHUP");
   train.add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")
       ->check(aboveZero());
   train

@@ -67,9 +67,13 @@ int32_t listDomain(const genrec_model_desc &model, const std::vector<int32_t> &d
     std::string list = desc.column ? std::string(desc.column) + "." : "";
     if (path.rfind(list, 0) == 0)
       return domain;
-    // Columns of parallel lists have paths of their own, and Parquet's path has more parts.
+    // Columns of parallel lists have paths of their own, and Parquet's path has more parts. Those
+    // of structs have the list's.
     bool isInAnother = path.find('.') != std::string::npos &&
                        path.substr(0, path.find('.')) != list.substr(0, list.find('.'));
+    for (int32_t i = 0; i < model.feature_count; ++i)
+      isInAnother |= model.features[i].domain == domain &&
+                     std::string(model.features[i].column).rfind(list, 0) == 0;
     only = domains.size() == 1 && !isInAnother ? domain : -1;
   }
   return only;

@@ -233,7 +233,8 @@ int Training::run() {
                                                 std::to_string(patience.bestEpoch)
                                           : flags.monitor + " was never defined";
     progress.message("stopped early: " + std::to_string(patience.since) +
-                     " evaluations without improvement, " + best);
+                     (patience.since == 1 ? " evaluation" : " evaluations") +
+                     " without improvement, " + best);
   }
   if (!interrupted && !isOutOfPatience() && state.step == stepBefore)
     progress.message("nothing is left to train: " +

@@ -23,9 +23,13 @@ namespace {
 
 volatile std::sig_atomic_t noted = 0;
 
+/// A terminal that closes may send SIGHUP more than once. And what reads the output, as `tee` does
+/// behind a pipe, may have been ended by the same signal: a line for it must not end this process
+/// before it has saved.
 extern "C" void noteSignal(int signal) {
   noted = signal;
-  std::signal(signal, SIG_DFL);
+  std::signal(signal, signal == SIGHUP ? SIG_IGN : SIG_DFL);
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 int dispatch(const genrec_model_desc &model, const Flags &flags, Communicator *comm,
@@ -179,6 +183,10 @@ void watchSignals() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGUSR1, &action, nullptr);
+  struct sigaction before{};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) // as nohup has it
+    sigaction(SIGHUP, &action, nullptr);
 }
 
 int caughtSignal() { return noted; }

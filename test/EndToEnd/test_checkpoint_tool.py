@@ -104,4 +104,7 @@ def test_import(folder: Path, exported: Path) -> None:
     run = model.train(folder / "day2.parquet", continue_from=folder / "new", checkpoint=folder / "went", progress=False)
     assert run.final["step"] > 0
     told = tool("import", "--model", shared, "--out", folder / "new", f"item={exported}", status=1)
-    assert "holds a checkpoint of this model at step 0" in told
+    assert "new holds a checkpoint\n  help: name another folder" in told
+    for no_library in (folder / "model", folder / "day1.parquet"):
+        told = tool("import", "--model", no_library, "--out", folder / "newer", f"item={exported}", status=1)
+        assert "cannot be loaded as a compiled model" in told and "--emit=shared -o model.so\n" in told

@@ -30,6 +30,7 @@ COUNTS, CATEGORIES, WIDTH, ROWS, BATCH = 2, 3, 4, 60, 16
 SCHEMA = gr.Schema(
     {
         "label": gr.float32,
+        "weight": gr.float32,
         **{f"i{k}": gr.float32.nullable() for k in range(COUNTS)},
         **{f"c{k}": gr.int64.nullable() for k in range(CATEGORIES)},
     }
@@ -51,7 +52,7 @@ class Clicks(gr.Model):
         vectors = [table(batch[f"c{k}"]) for k, table in enumerate(self.tables)]
         products = nn.dot_interaction(dense, *vectors)
         logit = self.top(gr.concat(dense, products)).squeeze()
-        gr.loss.bce_with_logits(logit, batch.label, name="click")
+        gr.loss.bce_with_logits(logit, batch.label, weight=batch.weight, name="click")
         gr.metric.auc(logit, batch.label, name="auc")
         gr.output(probability=nn.sigmoid(logit))
 
@@ -77,7 +78,7 @@ class Crosses(gr.Model):
 def write_rows(path: Path, **changes: dict[int, Any]) -> Path:
     """Writes ROWS rows, some values of them null; `changes`: values by row of columns."""
     draw = np.random.default_rng(3)
-    columns: dict[str, list[Any]] = {"label": [float(x) for x in draw.integers(0, 2, ROWS)]}
+    columns: dict[str, list[Any]] = {"label": [float(x) for x in draw.integers(0, 2, ROWS)], "weight": [1.0] * ROWS}
     for k in range(COUNTS):
         columns[f"i{k}"] = [None if x < 0 else float(x) for x in draw.integers(-3, 20, ROWS)]
     for k in range(CATEGORIES):
@@ -85,7 +86,7 @@ def write_rows(path: Path, **changes: dict[int, Any]) -> Path:
     for name, values in changes.items():
         for row, value in values.items():
             columns[name][row] = value
-    types = {"label": pa.float32(), **{f"i{k}": pa.float32() for k in range(COUNTS)}}
+    types = {"label": pa.float32(), "weight": pa.float32(), **{f"i{k}": pa.float32() for k in range(COUNTS)}}
     pq.write_table(pa.table({name: pa.array(v, types.get(name, pa.int64())) for name, v in columns.items()}), path)
     return path
 
@@ -413,7 +414,9 @@ def test_an_item_that_the_catalogue_lacks_is_named(
     expect_same_error(hstu.binaries, write_histories(tmp_path / "bad.parquet", **change), tmp_path, command)
 
 
-@pytest.mark.parametrize("change", [{"label": {37: 2.0}}, {"c2": {21: 1 << 20}}], ids=["label", "id"])
+@pytest.mark.parametrize(
+    "change", [{"label": {37: 2.0}}, {"weight": {38: -0.5}}, {"c2": {21: 1 << 20}}], ids=["label", "weight", "id"]
+)
 def test_errors_are_those_of_the_cpu(change: dict[str, dict[int, Any]], made: Made, tmp_path: Path) -> None:
     expect_same_error(made.binaries, write_rows(tmp_path / "bad.parquet", **change), tmp_path, "train")
 

@@ -34,7 +34,7 @@ class Clicks(gr.Model):
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("first")
     rows = [
-        {"user": i % 5, "shown": [{"item": j, "clicked": j == i % 3} for j in range(3)], "history": [{"item": 1}] * i}
+        {"user": i % 5, "shown": [{"item": j, "clicked": j == i % 3} for j in range(3)], "history": [{"item": 1}] * i, "vec": [1.0, 2.0]}
         for i in range(8)
     ]
     pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
@@ -77,6 +77,10 @@ MISTAKES = {
     "out_text": ([*PREDICT, "--out", "p.csv"], "--out p.csv: predict writes Parquet\n  help: name it p.parquet"),
     "out_folder": ([*PREDICT, "--out", "made"], "--out made: is a folder\n  help: name a file"),
     "out_nowhere": ([*PREDICT, "--out", "absent/p.parquet"], "--out absent/p.parquet: cannot be written: No such file"),
+    "key_of_a_vector": (
+        [*PREDICT, "--out", "p.parquet", "--keys", "vec"],
+        "rows.parquet: key 'vec' is of a list that the outputs do not belong to: they are rows of 'shown'\n",
+    ),
     "key_of_another_list": (
         [*PREDICT, "--out", "p.parquet", "--keys", "history.item"],
         "key 'history.item' is of a list that the outputs do not belong to: they are rows of 'shown'",

@@ -325,7 +325,11 @@ BAD = {
     "click of nan": ("clicked", float("nan"), ["train", "evaluate"], r"the label of the loss 'click' .* is nan"),
     "fraction bought": ("bought", 5, ["evaluate"],
                         r"the label is (5, but must be|neither) 0 (or|nor) 1, in .*test_metrics\.py:\d+"),
-    "weight": ("weight", float("inf"), ["evaluate"], r"the weight is inf, in the metric '\w+' \(\S+test_metrics\.py"),
+    "negative weight": ("weight", -0.5, ["train", "evaluate"],
+                        r"column 'shown\.weight', the weight of the loss 'click' \(\S+test_metrics\.py:\d+\) is -0\.5, "
+                        r"but must be a number of at least 0"),
+    "infinite weight": ("weight", float("inf"), ["train"], r"the weight of the loss 'click' .* is inf, but must be"),
+    "trust": ("trust", float("inf"), ["evaluate"], r"the weight is inf, in the metric '\w+' \(\S+test_metrics\.py"),
     "seconds of nan": ("seconds", float("nan"), ["evaluate"], r"the label is nan, which is not finite, in the metric"),
 }  # fmt: skip
 

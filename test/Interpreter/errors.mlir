@@ -99,3 +99,18 @@ genrec.model @label {
     genrec.loss "l" %x : !u
   }
 }
+
+// -----
+
+!user = !genrec.domain<@user>
+!u = tensor<?xf32, #genrec.rows<@user>>
+genrec.model @weight {
+  genrec.domain @user
+  genrec.program @main {
+    %user = genrec.batch : !user
+    %x = genrec.feature %user "x" : (!user) -> !u
+    %negative = genrec.neg %x : !u
+    // CHECK: error: 'loss' has a weight in row 1 that is negative or not finite
+    genrec.loss "l" %x weight %negative : !u, !u
+  }
+}

@@ -217,3 +217,44 @@ def test_catalogue_finds_its_id(tmp_path):
         gr.catalogue(two)
     with pytest.raises(gr.DataError, match="the id column 'title' must be an integer column, but it is string"):
         gr.catalogue(path, id="title")
+
+
+def test_a_column_that_is_null_throughout(tmp_path):
+    """It has no type of its own: another file of the data set may have one."""
+    history = pa.list_(pa.struct([("a", pa.int64())]))
+    null = write(
+        tmp_path / "a.parquet", pa.schema([("user", pa.null()), ("tags", pa.list_(pa.null())), ("h", pa.null())])
+    )
+    typed = pa.schema([("user", pa.int64()), ("tags", pa.list_(pa.int32())), ("h", history)])
+    alone = gr.Schema.from_parquet(null)
+    assert alone.columns == []
+    assert f"  user (left out: column 'user' of {null} is null throughout, without a type of its own)" in str(alone)
+    with pytest.raises(
+        gr.DataError, match="column 'user' of .*a.parquet is null throughout, .*\n  help: write it with"
+    ):
+        gr.Schema.from_parquet(null, nullable=["user"])
+    write(tmp_path / "b.parquet", typed)
+    for paths in ((null, tmp_path / "b.parquet"), (tmp_path / "b.parquet", null), (tmp_path,)):
+        assert gr.Schema.from_parquet(*paths).columns == ["user", "tags", "h.a"]
+    with pytest.raises(gr.DataError, match="a.parquet: the id column 'user': column 'user' of .* is null throughout"):
+        gr.catalogue(null, id="user")
+
+
+def test_several_columns_of_one_name(tmp_path):
+    """They are left out, so that a file is of use without them."""
+    both = [pa.field("x", pa.int64()), pa.field("x", pa.float32())]
+    twice = tmp_path / "twice.parquet"
+    columns = pa.schema([*both, pa.field("y", pa.int64()), pa.field("h", pa.list_(pa.struct(both)))])
+    pq.write_table(columns.empty_table(), twice)
+    write(tmp_path / "once.parquet", pa.schema([("x", pa.int64()), ("y", pa.int64())]))
+
+    class Reads(gr.Model):
+        def forward(self, batch):
+            gr.output(x=batch.x)
+
+    for paths in ((twice,), (tmp_path / "once.parquet", twice), (twice, twice)):
+        schema = gr.Schema.from_parquet(*paths)
+        assert schema.columns == ["y"]
+        with pytest.raises(gr.FeatureError, match="'request' has no feature 'x'\n") as caught:
+            gr.record(Reads(), schema)
+        assert f"{twice} has several columns 'x'; which one is meant cannot be told" in str(caught.value)

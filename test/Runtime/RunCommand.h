@@ -43,6 +43,7 @@ inline Ran runCommand(const std::vector<std::string> &arguments,
   std::fflush(stdout);
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGHUP, SIG_DFL);
   std::string out = testing::internal::GetCapturedStdout();
   return {status, out, testing::internal::GetCapturedStderr()};
 }

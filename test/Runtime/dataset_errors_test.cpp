@@ -70,6 +70,63 @@ TEST(DatasetErrors, UnexpectedNullNamesFileRowAndColumn) {
   EXPECT_NE(message.help.find("nullable"), std::string::npos);
 }
 
+TEST(DatasetErrors, SeveralColumnsOfOneNameAreRefusedIfTheyAreRead) {
+  TestFolder folder;
+  arrow::FieldVector both = {field("x", arrow::int64()), field("x", arrow::float32())};
+  auto file = arrow::schema(
+      {both[0], both[1], field("y", arrow::int64()),
+       field("h", arrow::list(arrow::struct_({both[0], both[1], field("z", arrow::int64())})))});
+  std::string path = folder / "a.parquet";
+  writeParquet(path, *arrow::Table::MakeEmpty(file).ValueOrDie());
+  auto errorFor = [&](const char *column, int32_t domain) {
+    ReadingModel model({root("user"), child("h", 0, "h")}, {feature(column, domain, GENREC_I64)});
+    return errorOf([&] { readAll(model, path); });
+  };
+  EXPECT_EQ(errorFor("x", 0).text, path + ": has several columns 'x', and feature 'x' reads 'x'");
+  EXPECT_NE(errorFor("x", 0).help.find("different names"), std::string::npos);
+  EXPECT_EQ(errorFor("h.x", 1).text,
+            path + ": has several columns 'h.x', and feature 'h.x' reads 'h.x'");
+  EXPECT_EQ(errorFor("y", 0).text, "no error");
+  EXPECT_EQ(errorFor("h.z", 1).text, "no error");
+}
+
+TEST(DatasetErrors, AColumnThatIsNullThroughoutIsReadWhereNullsAre) {
+  TestFolder folder;
+  auto rows = arrow::struct_({field("item", arrow::null())});
+  auto file = arrow::schema({field("x", arrow::null()), field("h", arrow::list(rows)),
+                             field("empty", arrow::list(arrow::null()))});
+  std::string path = folder / "a.parquet";
+  writeParquet(path, *tableOf(file, R"([[null, [{"item": null}], []], [null, [], []]])"));
+  std::vector<genrec_domain_desc> domains = {root("user"), child("h", 0, "h"),
+                                             child("empty", 0, "empty")};
+  for (int32_t type : {GENREC_I1, GENREC_I32, GENREC_I64, GENREC_F32, GENREC_F64, GENREC_STRING})
+    for (int64_t width : {0, 3}) {
+      ReadingModel model(domains, {feature("x", 0, type), feature("h.item", 1, type)});
+      for (genrec_feature_desc &one : model.features)
+        one.nullable = 1;
+      if (type == GENREC_F32)
+        model.features[0].width = width;
+      Batch batch = readAll(model, path);
+      ASSERT_TRUE(batch.columns[0].hasNulls && batch.columns[1].hasNulls) << type;
+      EXPECT_EQ(batch.columns[0].valid.data()[0] + batch.columns[0].valid.data()[1], 0);
+      EXPECT_EQ(batch.columns[1].valid.data()[0], 0);
+      EXPECT_EQ(offsetsOf(batch, 1, 2), (std::vector<int64_t>{0, 1, 1}));
+    }
+  auto errorFor = [&](const char *column, int32_t domain) {
+    ReadingModel model(domains, {feature(column, domain, GENREC_I64)});
+    return errorOf([&] { readAll(model, path); }).text;
+  };
+  EXPECT_EQ(errorFor("x", 0), path + ", row group 0, row 0: feature 'x' is null, as the whole "
+                                     "column, which has Arrow's type null");
+  EXPECT_EQ(errorFor("empty", 2), "no error"); // it has no rows
+  EXPECT_EQ(errorFor("x", 2), path +
+                                  ": column 'x' is null throughout, without a type of its own, but "
+                                  "feature 'x' of domain 'empty' lies in a list");
+  EXPECT_EQ(errorFor("x.item", 2),
+            path + ": has no column 'x.item', which feature 'x.item' reads: "
+                   "column 'x' has nothing but nulls or empty lists, without a type of its own");
+}
+
 TEST(DatasetErrors, IdOutOfRangeNamesFileRowAndColumn) {
   TestFolder folder;
   auto errorFor = [&](const std::string &id) {

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,7 +111,7 @@ TEST_F(TrainerTest, NoRunBeginsOverACheckpoint) {
   EXPECT_EQ(again.status, 1);
   EXPECT_EQ(again.err, "tiny: error: " + folder / "c" +
                            "/ holds a checkpoint of this model at step 5; --resume goes on with "
-                           "its run, --overwrite starts anew\n");
+                           "its run, --continue with new data, --overwrite starts anew\n");
   genrec_model_desc other = tinyModel();
   other.name = "large";
   EXPECT_EQ(runCommand(training("c", {"--max-steps", "3"}), other).err,
@@ -188,20 +189,58 @@ TEST_F(TrainerTest, ResumeWithoutACheckpointStartsAnew) {
   EXPECT_EQ(stateIn("a"), stateIn("b"));
 }
 
-TEST_F(TrainerTest, SigtermSavesACheckpointAndResumesToTheSameBits) {
+TEST_F(TrainerTest, ASignalSavesACheckpointAndResumesToTheSameBits) {
   std::vector<std::string> epochs = {"--epochs", "150", "--progress", "none"};
   ASSERT_EQ(runCommand(training("whole", epochs)).status, 0);
-  for (int signal : {SIGTERM, SIGINT}) {
+  for (int signal : {SIGTERM, SIGHUP}) {
     std::string name = "cut" + std::to_string(signal);
     int status = runApart(training(name, epochs), [&](pid_t child) {
       waitForStep(folder / name, 23);
       kill(child, signal);
+      if (signal == SIGHUP) // as a terminal that closes does
+        for (int i = 0; i < 5; ++i, usleep(100))
+          kill(child, signal);
     });
     ASSERT_EQ(status, 128 + signal);
     EXPECT_LT(readTrainingState(folder / name).epoch, 150);
     ASSERT_EQ(runCommand(training(name, epochs + std::vector<std::string>{"--resume"})).status, 0);
     EXPECT_EQ(stateIn("whole"), stateIn(name));
   }
+}
+
+TEST_F(TrainerTest, UnderNohupARunGoesOn) {
+  std::signal(SIGHUP, SIG_IGN);
+  int status =
+      runApart(training("c", {"--epochs", "100000", "--progress", "none"}), [&](pid_t child) {
+        waitForStep(folder / "c", 23);
+        kill(child, SIGHUP);
+        waitForStep(folder / "c", readTrainingState(folder / "c").step + 46);
+        kill(child, SIGTERM);
+      });
+  std::signal(SIGHUP, SIG_DFL);
+  EXPECT_EQ(status, 128 + SIGTERM);
+}
+
+/// Ctrl-C ends all of `./model train … | tee log`, and tee at once.
+TEST_F(TrainerTest, ASignalThatEndsTheReaderOfTheOutputStillSaves) {
+  int ends[2], own = dup(STDOUT_FILENO);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  std::fflush(stdout);
+  dup2(ends[1], STDOUT_FILENO);
+  uint64_t saved = 0;
+  int status =
+      runApart(training("c", {"--epochs", "100000", "--progress", "json", "--log-every", "1"}),
+               [&](pid_t child) {
+                 dup2(own, STDOUT_FILENO);
+                 waitForStep(folder / "c", 23);
+                 saved = readTrainingState(folder / "c").step;
+                 kill(child, SIGINT);
+                 shutdown(ends[0], SHUT_RDWR);
+               });
+  for (int descriptor : {ends[0], ends[1], own})
+    close(descriptor);
+  EXPECT_EQ(status, 128 + SIGINT);
+  EXPECT_GE(readTrainingState(folder / "c").step, saved);
 }
 
 TEST_F(TrainerTest, AKilledRunLeavesAWholeCheckpoint) {

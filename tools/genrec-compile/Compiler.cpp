@@ -65,6 +65,10 @@ static llvm::Expected<OwningOpRef<ModuleOp>> read(const CompilerOptions &options
     return llvm::createStringError("cannot read '" + options.input +
                                    "': " + file.getError().message());
   StringRef data = (*file)->getBuffer();
+  if (data.empty())
+    return llvm::createStringError("'" + options.input + "' is empty");
+  if (failed(requireNoForeignFile(data, options.input, &context)))
+    return reported();
   OwningOpRef<ModuleOp> module;
   if (isModelFile(data)) {
     module = importModel(data.data(), data.size(), options.input, &context);
@@ -178,6 +182,11 @@ static Error writeText(StringRef path, llvm::function_ref<LogicalResult(raw_ostr
     return llvm::createStringError("cannot write '" + path + "': " + error.message());
   if (failed(write(file.os())))
     return reported();
+  file.os().flush();
+  if (std::error_code failure = file.os().error()) {
+    file.os().clear_error(); // which would end the program
+    return llvm::createStringError("cannot write '" + path + "': " + failure.message());
+  }
   file.keep();
   return Error::success();
 }
@@ -334,6 +343,9 @@ Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
   if (options.level > 2)
     return llvm::createStringError("the level must be -O0, -O1 or -O2, but is -O" +
                                    Twine(options.level));
+  if (llvm::sys::fs::is_directory(options.input))
+    return llvm::createStringError("'" + options.input +
+                                   "' is a folder, not a model; name the model file in it");
   std::string output = getOutput(options);
   if (output != "-" && llvm::sys::fs::is_directory(output))
     return llvm::createStringError("-o " + output + " is a folder; name the file: -o " + output +

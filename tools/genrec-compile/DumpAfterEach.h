@@ -34,6 +34,11 @@ public:
       top = top->getParentOp();
     top->print(os);
     os << "\n";
+    os.flush();
+    if (os.has_error()) {
+      op->emitWarning() << "cannot write '" << path << "': " << os.error().message();
+      os.clear_error(); // which would end the program
+    }
   }
 
 private:

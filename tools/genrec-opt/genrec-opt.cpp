@@ -8,6 +8,7 @@
 #include "genrec/Fuzz/VerifyEach.h"
 #include "genrec/InitAllDialects.h"
 #include "genrec/InitAllPasses.h"
+#include "genrec/Model/Model.h"
 #include "genrec/Plugins/PluginOption.h"
 #include "genrec/ToolVersion.h"
 
@@ -27,12 +28,28 @@ static llvm::cl::opt<bool>
 
 static genrec::PluginOption plugins;
 
+/// What is wrong with a file that is not MLIR, with a remedy; empty where nothing is.
+static std::string describeForeign(StringRef data, StringRef input) {
+  if (genrec::isModelFile(data))
+    return (input + ": error: is a model file, not MLIR\n  help: genrec-translate --import-model " +
+            input + " | genrec-opt")
+        .str();
+  std::optional<genrec::ForeignFile> foreign = genrec::findForeignFile(data, input);
+  if (!foreign)
+    return "";
+  return (input + ": error: not a model, but " + foreign->kind + "\n  help: " + foreign->help)
+      .str();
+}
+
 /// Runs what the command line says on the file; with --genrec-verify-each watched by the
 /// interpreter.
 static LogicalResult runPasses(StringRef input, StringRef output, DialectRegistry &registry) {
   std::string problem;
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &problem);
-  std::unique_ptr<llvm::ToolOutputFile> out = file ? openOutputFile(output, &problem) : nullptr;
+  if (file)
+    problem = describeForeign(file->getBuffer(), input);
+  std::unique_ptr<llvm::ToolOutputFile> out =
+      problem.empty() ? openOutputFile(output, &problem) : nullptr;
   if (!out) {
     llvm::errs() << problem << "\n";
     return failure();

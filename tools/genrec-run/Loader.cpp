@@ -19,6 +19,8 @@ OwningOpRef<ModuleOp> run::loadModule(std::unique_ptr<llvm::MemoryBuffer> buffer
   StringRef data = buffer->getBuffer();
   if (isModelFile(data))
     return importModel(data.data(), data.size(), buffer->getBufferIdentifier(), context);
+  if (failed(requireNoForeignFile(data, buffer->getBufferIdentifier(), context)))
+    return nullptr;
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(buffer), SMLoc());
   return parseSourceFile<ModuleOp>(sources, context);

@@ -15,6 +15,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <functional>
+#include <optional>
 
 namespace genrec {
 
@@ -34,6 +35,21 @@ mlir::LogicalResult exportModel(ModelOp model, llvm::raw_ostream &os);
 
 /// Whether `data` starts with the FlatBuffers identifier of model files.
 bool isModelFile(llvm::StringRef data);
+
+/// What a file is that no tool reads as a model, and what to do with it.
+struct ForeignFile {
+  llvm::StringRef kind; ///< "a Parquet file"
+  llvm::StringRef help;
+};
+
+/// Finds out whether `data` is something else than a model: binary data, of which an error must not
+/// show a line, or text that has nothing to do with MLIR. Empty for model files, MLIR as text or
+/// bytecode, and other text, which parsers judge. `fileName` tells kinds of text apart.
+std::optional<ForeignFile> findForeignFile(llvm::StringRef data, llvm::StringRef fileName);
+
+/// Whether `data` may be a model; else an error at `fileName` says what it is.
+mlir::LogicalResult requireNoForeignFile(llvm::StringRef data, llvm::StringRef fileName,
+                                         mlir::MLIRContext *context);
 
 /// Registers --import-model and --export-model with mlir-translate's driver. `registerDialects` adds
 /// the dialects that models may have.

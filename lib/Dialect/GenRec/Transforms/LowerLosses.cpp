@@ -3,6 +3,8 @@
 #include "LowerLosses.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace genrec;
 
@@ -18,8 +20,28 @@ static Value buildRowWeight(GradientBuilder &b, Value x, Value weight,
                                  b.domainOf(x.getType()));
 }
 
+/// Checks weights where they come from, so that a column is named and nothing is converted for it.
+static void requireWeights(OpBuilder &builder, LossOp loss) {
+  Value weight = loss.getWeight();
+  while (auto cast = weight.getDefiningOp<CastOp>()) {
+    Type element = llvm::cast<RankedTensorType>(cast.getX().getType()).getElementType();
+    if (element.isInteger(1))
+      return; // 0 or 1
+    if (element.isBF16())
+      break;
+    weight = cast.getX();
+  }
+  RequireRangeOp::create(builder, loss.getLoc(),
+                         builder.getStringAttr("the weight of the loss '" + loss.getName() + "'"),
+                         weight, /*weight=*/Value(), loss.getValid(), /*items=*/Value(),
+                         builder.getF64FloatAttr(0.0),
+                         builder.getF64FloatAttr(std::numeric_limits<float>::max()));
+}
+
 LoweredLoss genrec::lowerLoss(LossOp loss) {
   OpBuilder builder(loss);
+  if (loss.getWeight())
+    requireWeights(builder, loss);
   GradientBuilder b(builder, loss.getLoc());
   LoweredLoss lowered{loss.getX(), loss.getWeight(), loss.getValid(),
                       Value(),     Value(),          loss.getScale().convertToDouble(),

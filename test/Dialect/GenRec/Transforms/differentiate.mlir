@@ -3,7 +3,7 @@
 
 // COUNT: genrec-differentiate differentiated: 24
 // COUNT: genrec-differentiate joined: 1
-// COUNT: genrec-differentiate losses: 8
+// COUNT: genrec-differentiate losses: 10
 // COUNT: genrec-differentiate parameters: 5
 // COUNT: genrec-differentiate tables: 2
 
@@ -71,6 +71,7 @@ genrec.model @thin {
 // CHECK: %[[WEIGHT:.*]] = genrec.feature %{{.*}} "weight"
 // CHECK: %[[VALID:.*]] = genrec.feature_valid %{{.*}} "x"
 // CHECK: %[[Y:.*]] = genrec.mul %[[X]]
+// CHECK: genrec.require_range "the weight of the loss 'l'" %[[WEIGHT]] valid %[[VALID]] {max = 3.40{{.*}}E+38 : f64, min = 0.000000e+00 : f64}
 // CHECK: %[[WY:.*]] = genrec.mul %[[Y]], %[[WEIGHT]]
 // CHECK: %[[ZERO:.*]] = genrec.constant dense<0.000000e+00>
 // CHECK: %[[MASKED:.*]] = genrec.select %[[VALID]], %[[WY]], %[[ZERO]]
@@ -104,6 +105,32 @@ genrec.model @weighted {
     %x = genrec.feature %user "x" {nullable} : (!genrec.domain<@user>) -> !u
     %valid = genrec.feature_valid %user "x" : (!genrec.domain<@user>) -> tensor<?xi1, #genrec.rows<@user>>
     genrec.loss "l" %x valid %valid : !u, tensor<?xi1, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
+// What weights are converted from is checked; a condition needs no check.
+
+!u = tensor<?xf32, #genrec.rows<@user>>
+!flag = tensor<?xi1, #genrec.rows<@user>>
+!number = tensor<?xi64, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @converted_weights
+// CHECK: %[[NUMBER:.*]] = genrec.feature %{{.*}} "count"
+// CHECK-NOT: the weight of the loss 'flag'
+// CHECK: genrec.require_range "the weight of the loss 'count'" %[[NUMBER]] {
+genrec.model @converted_weights {
+  genrec.domain @user
+  genrec.program @evaluate mode evaluate {
+    %user = genrec.batch : !genrec.domain<@user>
+    %x = genrec.feature %user "x" : (!genrec.domain<@user>) -> !u
+    %flag = genrec.feature %user "flag" : (!genrec.domain<@user>) -> !flag
+    %count = genrec.feature %user "count" : (!genrec.domain<@user>) -> !number
+    %flags = genrec.cast %flag : (!flag) -> !u
+    %counts = genrec.cast %count : (!number) -> !u
+    genrec.loss "flag" %x weight %flags : !u, !u
+    genrec.loss "count" %x weight %counts : !u, !u
   }
 }
 

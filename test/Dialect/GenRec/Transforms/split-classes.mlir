@@ -134,7 +134,8 @@ genrec.model @others {
     %l1 = genrec.linear %x, %w : (!x, tensor<4x9xf32>) -> !many
     %c1 = genrec.softmax_cross_entropy %l1, %label : (!many, !id) -> !one loc("shared")
     %r1 = genrec.row_reduce sum %l1 : (!many) -> !one
-    genrec.loss "shared" %c1 weight %r1 : !one, !one
+    %weight = genrec.square %r1 : !one
+    genrec.loss "shared" %c1 weight %weight : !one, !one
     %half = genrec.constant dense<0.5> : tensor<f32>
     %l2 = genrec.square %x : !x
     %p2 = genrec.linear %l2, %w : (!x, tensor<4x9xf32>) -> !many
