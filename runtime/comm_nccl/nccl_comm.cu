@@ -62,6 +62,8 @@ public:
   }
   ~NcclComm() override {
     watched.remove(*this);
+    if (host.getError())
+      stopCalls(); // a rank has failed: what waits for it has no end
     if (comm && !isAborted)
       (void)nccl.commDestroy(comm);
   }

@@ -86,6 +86,9 @@ TEST_F(CudaCache, RowsAreSlots) {
   const auto rows = store.insert(range(0, 250));
   EXPECT_EQ(store.slots(), 384);
   EXPECT_EQ(store.keyBytes(), 384 * (1 + 8 + 1)) << "a digest, a key and a mark, no row number";
+  EXPECT_EQ(CudaStore(configOf(2, 0), CacheLimit{300, CacheScore::frequency}).keyBytes(),
+            384 * (1 + 8 + 1 + 1 + 8))
+      << "a score and a count besides";
   const auto [least, greatest] = std::minmax_element(rows.begin(), rows.end());
   EXPECT_LT(*greatest - *least, 384 * store.rowStride());
   EXPECT_EQ(std::set<float *>(rows.begin(), rows.end()).size(), 250u);
@@ -156,7 +159,8 @@ TEST_F(CudaCache, WhatACallTouchesStaysUntilTheNext) {
   CudaStore store(configOf(2, 0), CacheLimit{10});
   store.insert(range(0, 10));
   // 0 to 6 stay, three new ones replace the others, the rest is refused, whatever the order.
-  auto rows = store.insert({20, 21, 0, 1, 2, 3, 22, 4, 23, 5, 6, 24, 23, 20});
+  float mark = 0;
+  auto rows = store.insert({20, 21, 0, 1, 2, 3, 22, 4, 23, 5, 6, 24, 23, 20}, {}, &mark);
   EXPECT_EQ(idsOf(store), (std::set<int64_t>{0, 1, 2, 3, 4, 5, 6, 20, 21, 22}));
   for (size_t i : {size_t(8), size_t(11), size_t(12)})
     EXPECT_EQ(rows[i], nullptr) << i;
@@ -214,6 +218,21 @@ TEST_F(CudaCache, OrderIsExactOverManyCalls) {
   }
 }
 
+/// A byte has no more marks than that: those of the rows are cleared, or numbered anew.
+TEST_F(CudaCache, MarksOfCallsLongAgoAreNotTheCurrentOne) {
+  CudaStore byCount(configOf(2, 0), CacheLimit{2, CacheScore::frequency});
+  byCount.insert({1});
+  for (uint32_t call = 1; call < cuda::kLastCall; ++call)
+    byCount.insert({2});
+  byCount.insert({3, 3}); // a call of the number that the first one had
+  EXPECT_EQ(idsOf(byCount), (std::set<int64_t>{2, 3}));
+  CudaStore byTime(configOf(2, 0), CacheLimit{128});
+  for (int64_t call = 0; call < cuda::kLastCall; ++call)
+    byTime.insert({std::min<int64_t>(call, 127)});
+  byTime.insert(range(1000, 128)); // every row was touched in another call
+  EXPECT_EQ(byTime.refused(), 0);
+}
+
 TEST_F(CudaCache, AgreesWithTheRuleAtEverySize) {
   uint64_t seed = 0;
   for (CacheScore score : {CacheScore::recency, CacheScore::frequency})
@@ -252,10 +271,10 @@ TEST_F(CudaCache, ClearForgetsRowsAndScores) {
 using Evicted = std::vector<std::pair<int64_t, std::vector<float>>>;
 
 TEST_F(CudaCache, WhatLeavesIsHandedOver) {
-  CudaStore store(configOf(2, 1), CacheLimit{3});
+  CudaStore store(configOf(8, 1), CacheLimit{3});
   auto rows = store.insert({1, 2, 3});
   for (size_t i = 0; i < 3; ++i)
-    store.write(rows[i], 2, static_cast<float>(i) + 10); // a state
+    store.write(rows[i], 15, static_cast<float>(i) + 10); // a state, the last float of the row
   store.insert({2});
   store.insert({1});
   Evicted evicted;
@@ -263,8 +282,8 @@ TEST_F(CudaCache, WhatLeavesIsHandedOver) {
   ASSERT_EQ(evicted.size(), 2u);
   EXPECT_EQ(evicted[0].first, 3);
   EXPECT_EQ(evicted[1].first, 2);
-  EXPECT_EQ(evicted[0].second[2], 12);
-  EXPECT_EQ(evicted[1].second[2], 11);
+  EXPECT_EQ(evicted[0].second[15], 12);
+  EXPECT_EQ(evicted[1].second[15], 11);
   evicted.clear();
   store.insert({8, 9}, evicted);
   EXPECT_TRUE(evicted.empty());
@@ -285,6 +304,20 @@ TEST_F(CudaCache, EvictedIdsComeInTheOrderOfTheIdsThatTakeTheirPlace) {
       left.push_back(id);
     EXPECT_EQ(left, reference.insert(ids));
   }
+}
+
+TEST_F(CudaCache, TablesThatShareACacheAreExportedApart) {
+  StoreConfig config = configOf(2, 0);
+  config.keyBits = 40;
+  config.members.assign(2, config.initializer);
+  CudaStore store(config, CacheLimit{128});
+  const int64_t second = int64_t(1) << 40;
+  const auto rows = store.insert({5, second | 5, second | 7});
+  using Exported = std::vector<std::pair<int64_t, float *>>;
+  EXPECT_EQ(store.exported(0), (Exported{{5, rows[0]}}));
+  EXPECT_EQ(store.exported(1).size(), 2u);
+  store.erase({5});
+  EXPECT_TRUE(store.exported(0).empty());
 }
 
 TEST_F(CudaCache, ASizeOutOfRangeIsAnError) {

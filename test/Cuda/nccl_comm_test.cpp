@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nccl.h>
 
 namespace genrec::rt::cuda::test {
 namespace {
@@ -22,6 +23,13 @@ void exchangeWithOther(Communicator &comm, conformance::Memory &memory, int64_t 
   send[other] = {memory.give(out.data(), sent), sent};
   receive[other] = {memory.give(in.data(), expected), expected};
   comm.exchange(send, receive, memory.where());
+  memory.fetch(in.data(), receive[other].data, expected);
+}
+
+/// Of a rank that does not come: until another one has given up.
+void sleepUntilFailed(Communicator &comm) {
+  for (int i = 0; i < 1000 && !comm.getError(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 class NcclComm : public testing::TestWithParam<uint64_t> {
@@ -34,6 +42,7 @@ protected:
   /// Runs `body(comm, memory)` on each of `ranks` threads, with a device each; what it throws.
   template <class Body> std::string run(int32_t ranks, const Body &body) {
     simt::options() = {.seed = GetParam(), .devices = ranks};
+    std::string thrown;
     try {
       runThreadRanks(ranks, [&](Communicator &host) {
         GENREC_CUDA_CHECK(cudaSetDevice(host.getRank()));
@@ -42,9 +51,11 @@ protected:
         body(*comm, memory);
       });
     } catch (const std::exception &error) {
-      return error.what();
+      thrown = error.what();
     }
-    return simt::errorMessage();
+    EXPECT_EQ(simt::communicatorCount(), 0) << "destroyed, or aborted where calls have no end";
+    EXPECT_EQ(simt::errorMessage(), "");
+    return thrown;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Seeds, NcclComm, testing::Range<uint64_t>(1, 4));
@@ -77,6 +88,50 @@ TEST_P(NcclComm, APeerThatDoesNotComeIsNoticed) {
                       conformance::checkExchange(comm, 40, memory);
                   }),
               HasSubstr("which has not come to the rows of step 37"));
+}
+
+/// The communicator that waits says so, whichever was called first.
+TEST_P(NcclComm, EachCommunicatorIsWatched) {
+  for (const bool waitsForFirst : {false, true})
+    EXPECT_THAT(run(2,
+                    [&](Communicator &comm, conformance::Memory &memory) {
+                      const std::unique_ptr<Communicator> other = comm.duplicate();
+                      conformance::checkExchange(comm, 40, memory);
+                      conformance::checkExchange(*other, 40, memory);
+                      Communicator &waiting = waitsForFirst ? comm : *other;
+                      for (Communicator *each : {&comm, other.get()})
+                        each->setPatience(std::chrono::milliseconds(each == &waiting ? 100 : 2000));
+                      waiting.setPurpose({"the sums", 37});
+                      if (comm.getRank() == 1)
+                        sleepUntilFailed(waiting);
+                      else
+                        conformance::checkExchange(waiting, 40, memory);
+                    }),
+                HasSubstr("which has not come to the sums of step 37"));
+}
+
+/// As where a process has ended without a word: nobody comes, and only NCCL knows.
+TEST_P(NcclComm, WhatNcclFindsOutEndsTheWait) {
+  EXPECT_THAT(run(2,
+                  [](Communicator &comm, conformance::Memory &memory) {
+                    comm.setPatience(std::chrono::milliseconds(3000));
+                    if (comm.getRank() == 0)
+                      return conformance::checkExchange(comm, 40, memory);
+                    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                    simt::failCommunicators();
+                    sleepUntilFailed(comm);
+                  }),
+              HasSubstr("rank 0: an exchange failed"));
+}
+
+TEST_P(NcclComm, NobodyExchangesBehindAnAbort) {
+  EXPECT_THAT(run(2,
+                  [](Communicator &comm, conformance::Memory &memory) {
+                    if (comm.getRank() == 1)
+                      comm.abort("no rows");
+                    conformance::checkExchange(comm, 40, memory);
+                  }),
+              HasSubstr("rank 1: no rows"));
 }
 
 TEST_P(NcclComm, RanksThatDoNotAgreeAreNamedWhereThatIsChecked) {

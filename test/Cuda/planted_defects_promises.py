@@ -9,6 +9,8 @@ SUMS, SCORES = "kernels/cuda/row_sums.cu", "kernels/cuda/item_scores.cu"
 DOMAINS, ROWS = "kernels/cuda/list_domains.cu", "kernels/cuda/list_rows.cu"
 COPIES, PICKS, CHECKS = "kernels/cuda/part_copies.cu", "kernels/cuda/row_picks.cu", "kernels/cuda/row_checks.cu"
 TOUCHED = "embedding/cuda/distinct_rows.cu"
+EXPORT, RULES, CACHE_KEYS = "embedding/cuda/store_export.cu", "embedding/cuda/row_rules.cu", "embedding/cuda/cache_keys.cu"
+RULED = "Cuda/RowRulesConformance/0."
 
 
 def promised(name: str, file: str, tests: str, old: str, new: str = ";", nth: int = 1) -> Defect:
@@ -82,6 +84,37 @@ PROMISES = [
     counted("memory that is freed behind all work still counts", "all.entries.erase(memory);", 3),
     counted("allocations of a device are not counted", "++all.allocations[name];", 1),
     counted("allocations of pinned memory are not counted", "++all.allocations[name];", 2),
+    erased("rows of later chunks have no number of their own", ERASE, "static_cast<int64_t>(chunks.size()) * addresses.chunkRows",
+           "addresses.chunkRows"),
+    erased("rows of later chunks are those of the first", EXPORT, "(chunk.number << addresses.chunkShift) + inChunk", "inChunk"),
+    promised("erased slots are not counted", ERASE, "ErasedSlots*", "atomicAdd(&counters->erased, 1u);"),
+    promised("erased slots are still counted where keys have moved", STORE, "ErasedSlots*",
+             "GENREC_CUDA_CHECK(cudaMemsetAsync(&counters.data()->erased, 0, sizeof(uint32_t), stream));"),
+    promised("erased keys are moved", STORE_KERNELS, "ErasedSlots*", "digest == kEmpty || digest == kErased", "digest == kEmpty"),
+    promised("the last slot is not moved", STORE_KERNELS, "ErasedSlots*", "at < from.slots()", "at < from.slots() - 1"),
+    promised("ids of a call that no answer counts are not of the bound", STORE, "BoundsHold*", "largestBound += count;"),
+    promised("a list of what was cleared is kept", EXPORT, "ClearForgets*", "listing.count = 0;"),
+    # What stores promise each other's tests.
+    Defect("ids that wait are not erased", ERASE, RULED + "IdsAreAdmitted*", "waitingIds->eraseValid(ids, nullptr, count, stream);", ";"),
+    Defect("entries that are not valid wait", RULES, RULED + "Invalid*", "(!valid || valid[i]) && !rows[i]", "!rows[i]"),
+    Defect("rows that no step has seen stay", RULES, RULED + "RowsNot*", "latest >= 0", "latest > 0"),
+    Defect("the upper half of an id draws nothing", STORE_KERNELS, "Cuda/StoreConformance/0.InitialValues*",
+           "static_cast<uint32_t>(id >> 32)", "0u"),
+    Defect("rows are exported from the first on", EXPORT, "Cuda/StoreConformance/0.TablesThatShareAStoreAreExported*", "from + first", "from"),
+    Defect("an id that is refused keeps its row", STORE_KERNELS, "CudaCache.WhatACall*", "placeOf[i] == kNoRoom", "false", 2),
+    Defect("the last float of a row that leaves is lost", STORE_KERNELS, "CudaCache.WhatLeaves*", "c < addresses.stride", "c < addresses.stride - 1"),
+    Defect("rows of a cache are those of every table", EXPORT, "CudaCache.TablesThat*", "member < 0 || table.keys[slot] >> keyBits == member", "true"),
+    Defect("marks of calls long ago stay", CACHE_KEYS, "CudaCache.Marks*",
+           "GENREC_CUDA_CHECK(cudaMemsetAsync(cache.marks, 0, static_cast<size_t>(cache.slots()), stream));", ";"),
+    Defect("a call has the mark of the one before it", CACHE_KEYS, "CudaCache.Marks*", "cache.call = kFirstCallAnew;",
+           "cache.call = kFirstCallAnew - 1;"),
+    # Communicators that come to their end.
+    nccl("communicators are not destroyed", "Conforms", "(void)nccl.commDestroy(comm);"),
+    nccl("calls that have no end are not aborted", "AnAbort*", "(void)nccl.commAbort(comm);"),
+    nccl("what is aborted is destroyed, too", "AnAbort*", "isAborted = true;"),
+    nccl("exchanges go on behind an abort", "NobodyExchanges*", "throwOthersError();"),
+    nccl("nobody asks NCCL for errors", "WhatNccl*", 'check(nccl.commGetAsyncError(comm, &state), "cannot ask for errors");'),
+    nccl("the first communicator alone is watched", "EachComm*", "for (NcclComm *comm : comms)\n    comm->look(waited);", "comms.front()->look(waited);"),
     # Ranks that do not agree.
     nccl("a rank sends itself more than it expects", "ARank*", "send[rank].bytes != receive[rank].bytes", "false"),
     nccl("who noticed an error is not told", "ARank*", "error.isOwn = true;"),

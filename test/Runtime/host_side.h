@@ -40,13 +40,18 @@ public:
       *missing = fetched(count)[0];
     return fetched(rows);
   }
-  std::vector<Row> train(const std::vector<int64_t> &ids, int64_t step) {
-    auto rows = onStore(std::vector<Row>(ids.size()));
+  std::vector<Row> train(const std::vector<int64_t> &ids, int64_t step,
+                         const std::vector<uint8_t> &valid = {}, Row untouched = nullptr) {
+    auto mask = onStore(valid);
+    auto rows = onStore(std::vector<Row>(ids.size(), untouched));
     auto waits = onStore(std::vector<int64_t>{0});
-    table.findOrAdmit(on, onStore(ids).data(), nullptr, countOf(ids), step, rows.data(),
-                      waits.data());
+    table.findOrAdmit(on, onStore(ids).data(), valid.empty() ? nullptr : mask.data(), countOf(ids),
+                      step, rows.data(), waits.data());
     std::vector<Row> found = fetched(rows);
-    EXPECT_EQ(fetched(waits)[0], std::count(found.begin(), found.end(), nullptr));
+    int64_t without = 0;
+    for (size_t i = 0; i < ids.size(); ++i)
+      without += (valid.empty() || valid[i]) && !found[i];
+    EXPECT_EQ(fetched(waits)[0], without);
     return found;
   }
   void evict(int64_t step, int64_t expired = -1) { table.evict(on, step, expired); }
@@ -60,7 +65,9 @@ public:
     std::vector<int64_t> all(static_cast<size_t>(table.memberSize(on, member)));
     auto ids = onStore(all);
     auto rows = onStore(std::vector<Row>(all.size()));
-    table.exportRows(on, member, 0, countOf(all), ids.data(), rows.data());
+    const int64_t half = countOf(all) / 2; // in two parts, as saves take them in several
+    table.exportRows(on, member, 0, half, ids.data(), rows.data());
+    table.exportRows(on, member, half, countOf(all) - half, ids.data() + half, rows.data() + half);
     all = fetched(ids);
     std::vector<Row> places = fetched(rows);
     std::vector<std::pair<int64_t, Row>> result;

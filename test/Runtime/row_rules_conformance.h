@@ -136,6 +136,12 @@ TYPED_TEST_P(RowRulesConformance, RowsNotSeenForTtlStepsLeave) {
     store.evict(step);
   }
   EXPECT_EQ(this->sorted(store.ids()), (std::vector<int64_t>{2, 3, 100}));
+  TypeParam given(ruledConfig({.ttl = 2})); // a row that no step has seen
+  given.insert({1});
+  given.evict(1);
+  EXPECT_EQ(given.size(), 1);
+  given.evict(2);
+  EXPECT_EQ(given.size(), 0);
   TypeParam slow(ruledConfig({.ttl = 64})); // looked at every fourth step
   slow.train({1}, 1);
   slow.evict(1);
@@ -174,6 +180,17 @@ TYPED_TEST_P(RowRulesConformance, IdsAreAdmittedInTheStepThatSeesThemOftenEnough
   EXPECT_EQ(store.sighting(1).steps, 1) << "since the row came";
   store.erase({1});
   EXPECT_EQ(store.train({1}, 4)[0], nullptr) << "an id that left starts anew";
+  store.train({2}, 4);
+  store.erase({2});
+  EXPECT_EQ(store.train({2}, 5)[0], nullptr) << "and so does one that waited";
+}
+
+TYPED_TEST_P(RowRulesConformance, InvalidEntriesAreNotSeen) {
+  TypeParam store(ruledConfig({.bound = 9, .admitAfter = 2}));
+  for (int64_t step : {1, 2})
+    store.train({1, 2}, step, {1, 0});
+  EXPECT_EQ(store.train({2}, 3)[0], nullptr) << "seen for the first time";
+  EXPECT_EQ(store.ids(), (std::vector<int64_t>{1}));
 }
 
 TYPED_TEST_P(RowRulesConformance, SearchingSeesNothing) {
@@ -337,7 +354,8 @@ REGISTER_TYPED_TEST_SUITE_P(RowRulesConformance, ExactlyFullStaysAndOneMoreLetsT
                             AllIdsEqualAreOneRowSeenOnce, AStepMayHaveMoreIdsThanTheBound,
                             WhatLeavesTakesItsStatesAndComesBackNew, WhatStaysKeepsItsValues,
                             RowsNotSeenForTtlStepsLeave, RowsOfExpiredStepsLeave,
-                            IdsAreAdmittedInTheStepThatSeesThemOftenEnough, SearchingSeesNothing,
+                            IdsAreAdmittedInTheStepThatSeesThemOftenEnough,
+                            InvalidEntriesAreNotSeen, SearchingSeesNothing,
                             ErasedIdsAreGoneAndOthersAreFound, ErasingFromFullGroupsHidesNobody,
                             IdsThatComeAndGoNeedNoMoreSlots, AgreesWithTheRulesAsTheyRead,
                             TablesThatShareAStoreAreBoundedEach);

@@ -189,6 +189,10 @@ TYPED_TEST_P(StoreConformance, InitialValuesDependOnSeedNameAndIdAlone) {
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), alone.begin()));
   for (size_t i = 70; i < alone.size(); ++i)
     EXPECT_EQ(alone[i], 0.0f);
+  const int64_t far = int64_t(7) << 32 | 42; // all bits of an id count
+  alone = first.values(first.insert({far})[0]);
+  configOf(70, 1).initializer.fill(far, 70, expected.data());
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), alone.begin()));
 }
 
 TYPED_TEST_P(StoreConformance, TablesThatShareAStoreHaveInitialValuesOfTheirOwn) {
@@ -216,6 +220,7 @@ TYPED_TEST_P(StoreConformance, TablesThatShareAStoreAreExportedApart) {
   EXPECT_EQ(store.exported(0), (Exported{{5, rows[0]}, {6, rows[2]}, {8, rows[4]}}));
   EXPECT_EQ(store.exported(1), (Exported{{second | 5, rows[1]}, {second | 7, rows[3]}}));
   EXPECT_TRUE(store.exported(2).empty());
+  EXPECT_EQ(store.exported(0).size(), 3u) << "again";
   store.erase({6, second | 5});
   EXPECT_EQ(store.exported(0).size(), 2u);
   EXPECT_EQ(store.exported(1)[0].first, second | 7);

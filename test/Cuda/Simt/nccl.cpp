@@ -72,8 +72,8 @@ ncclResult_t issueGrouped() {
 
 ncclResult_t issue(ncclComm *comm, cudaStream_t stream, Part part) {
   Lock lock;
-  if (!comm || comm->isAborted)
-    return refuse(ncclInvalidArgument, comm ? "the communicator was aborted" : "no communicator");
+  if (ncclResult_t code = mayUse(comm, nameOf(part.call)); code != ncclSuccess)
+    return code;
   const int ranks = comm->clique->ranks;
   const bool hasPeer =
       part.call == Call::send || part.call == Call::receive || part.call == Call::broadcast;

@@ -13,6 +13,7 @@
 #include "operations.h"
 
 #include <map>
+#include <set>
 #include <thread>
 
 namespace simt::nccl {
@@ -82,6 +83,7 @@ struct Ranks {
   std::map<std::string, std::shared_ptr<Clique>> cliques;      ///< by id
   std::map<int, std::vector<std::shared_ptr<Group>>> ofDevice; ///< not done, in order
   std::map<std::thread::id, int> threads;                      ///< communicators of each
+  std::set<ncclComm *> comms;                                  ///< neither destroyed nor aborted
   uint64_t ids = 0, groups = 0;
 };
 Ranks &ranksHere();
@@ -113,6 +115,8 @@ ncclResult_t exchangeProcesses(const std::shared_ptr<Group> &group, cudaStream_t
 
 /// Waits until all ranks have made the communicator.
 ncclResult_t waitForRanks(ncclComm &comm);
+/// ncclSuccess where `comm` is there; a program that goes on with one that is gone is accused.
+ncclResult_t mayUse(ncclComm *comm, const char *call);
 
 } // namespace simt::nccl
 

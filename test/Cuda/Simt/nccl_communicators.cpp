@@ -18,6 +18,25 @@ void changeThreads(std::thread::id thread, int change) {
 
 } // namespace
 
+int64_t simt::communicatorCount() {
+  Lock lock;
+  return static_cast<int64_t>(ranksHere().comms.size());
+}
+
+void simt::failCommunicators() {
+  Lock lock;
+  for (ncclComm *comm : ranksHere().comms)
+    comm->asyncError = ncclRemoteError;
+}
+
+ncclResult_t nccl::mayUse(ncclComm *comm, const char *call) {
+  if (comm && ranksHere().comms.contains(comm))
+    return ncclSuccess;
+  if (comm && machine.error.empty())
+    machine.error = std::string(call) + " of a communicator that was destroyed or aborted";
+  return refuse(ncclInvalidArgument, comm ? "the communicator is gone" : "no communicator");
+}
+
 ncclResult_t nccl::waitForRanks(ncclComm &comm) {
   Clique &clique = *comm.clique;
   auto areThere = [&clique] { return clique.arrived == clique.ranks; };
@@ -63,9 +82,11 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
     made->processes = ProcessRanks::meet(id.internal, ranks, rank, problem);
     if (!made->processes)
       return refuse(ncclSystemError, problem);
+    ranksHere().comms.insert(made.get());
     *comm = made.release();
     return ncclSuccess;
   }
+  ranksHere().comms.insert(made.get());
   clique->comms.push_back(made.get());
   ++clique->arrived;
   changeThreads(made->thread, 1);
@@ -101,6 +122,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list) {
 }
 
 static void leave(ncclComm *comm) {
+  ranksHere().comms.erase(comm);
   if (comm->processes) {
     delete comm;
     return;
@@ -113,24 +135,25 @@ static void leave(ncclComm *comm) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   Lock lock;
-  if (!comm)
-    return refuse(ncclInvalidArgument, "no communicator");
+  if (ncclResult_t code = mayUse(comm, "ncclCommFinalize"); code != ncclSuccess)
+    return code;
   return hostWaitsFor(comm->operations) ? ncclSuccess
                                         : refuse(ncclUnhandledCudaError, errorMessage());
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   Lock lock;
+  if (ncclResult_t code = mayUse(comm, "ncclCommDestroy"); code != ncclSuccess)
+    return code;
   const ncclResult_t result = ncclCommFinalize(comm);
-  if (comm)
-    leave(comm);
+  leave(comm);
   return result;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   Lock lock;
-  if (!comm)
-    return refuse(ncclInvalidArgument, "no communicator");
+  if (ncclResult_t code = mayUse(comm, "ncclCommAbort"); code != ncclSuccess)
+    return code;
   comm->isAborted = true;
   for (ncclComm *other : comm->clique->comms)
     if (other != comm)
@@ -142,8 +165,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
   Lock lock;
-  if (!comm)
-    return refuse(ncclInvalidArgument, "no communicator");
+  if (ncclResult_t code = mayUse(comm, "ncclCommGetAsyncError"); code != ncclSuccess)
+    return code;
   *error = machine.error.empty() ? comm->asyncError : ncclUnhandledCudaError;
   return ncclSuccess;
 }

@@ -15,6 +15,7 @@
 #include "cuda_runtime_api.h"
 
 #include <climits>
+#include <cstdint>
 
 // NOLINTBEGIN: the toolkit's names
 #define NCCL_MAJOR 2
@@ -100,5 +101,12 @@ ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDat
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream);
 // NOLINTEND
+
+namespace simt {
+/// Communicators that the process has neither destroyed nor aborted.
+int64_t communicatorCount();
+/// From now on ncclCommGetAsyncError says of each that a peer is gone, as where the network fails.
+void failCommunicators();
+} // namespace simt
 
 #endif // GENREC_TEST_CUDA_SIMT_NCCL_H
