@@ -3,11 +3,13 @@
 #   add_genrec_cuda(<name> <file.cu>...)
 #       compiles each file with nvcc for GENREC_CUDA_ARCHITECTURES, warnings are errors, into static library <name>; nothing
 #       without nvcc. What ptxas says is kept beside each object: scripts/cuda_resources.py checks it against an allowance.
-#   add_genrec_cuda_program(<name> [RUNTIME] [UNITE <n>] [DEFINE <macro>] [OPTIONS <of nvcc>...] [TARGETS <libraries>...] LINK <libraries>... SOURCES <files>...)
+#       With GENREC_UNITY neighbours are compiled as one file; files for tensor cores (*.sm90.cu) have objects of their own.
+#   add_genrec_cuda_program(<name> [RUNTIME] [DRAFT] [UNITE <n>] [DEFINE <macro>] [OPTIONS <of nvcc>...] [TARGETS <libraries>...] LINK <libraries>... SOURCES <files>...)
 #       a program for a machine with a device, bin/cuda/<name>; .cpp files (tests) are compiled by nvcc as well. Needs nothing
 #       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code,
 #       TARGETS static libraries of the build. UNITE: so many neighbours of the list are compiled as one file: nvcc goes through
-#       headers five times, and takes half as long. With a macro its files are compiled once more, into <name>-objects.
+#       headers five times, and takes half as long. With a macro its files are compiled once more, into <name>-objects. DRAFT: its machine code is of no
+#       interest where it is not run, and with GENREC_CUDA_DRAFTS it is barely optimised.
 #   add_genrec_cuda_emulated(<name> <file.cu>...)
 #       the same files as static library <name> for the host: what models of --target=cuda-emulated link
 #   add_genrec_simt_object(<name> <sources>...)
@@ -71,25 +73,16 @@ function(_genrec_cuda_objects variable folder)
   set(${variable} ${objects} PARENT_SCOPE)
 endfunction()
 
-function(add_genrec_cuda name)
-  if(NOT GENREC_HAS_CUDA OR NOT ARGN)
-    return()
-  endif()
-  _genrec_cuda_objects(objects cuda-objects ${ARGN})
-  add_library(${name} STATIC ${objects})
-  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
-  set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
-  target_link_libraries(${name} PUBLIC genrec_rt ${GENREC_CUDA_HOME}/lib64/libcudart_static.a rt dl)
-endfunction()
-
 # _genrec_unite(<variable> <name> <n> <sources>): files that include n of the sources each, where their reports are expected.
 function(_genrec_unite variable name n)
   file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  list(TRANSFORM ARGN REPLACE "^${CMAKE_SOURCE_DIR}/" "")
+  list(TRANSFORM ARGN REPLACE "^([^/]+)$" "${folder}/\\1")
   set(united)
   while(ARGN)
     list(SUBLIST ARGN 0 ${n} some)
     list(REMOVE_ITEM ARGN ${some})
-    list(TRANSFORM some REPLACE "(.+)" "#include \"${folder}/\\1\"\n")
+    list(TRANSFORM some REPLACE "(.+)" "#include \"\\1\"\n")
     list(JOIN some "" text)
     list(LENGTH united number)
     set(file ${CMAKE_BINARY_DIR}/united/${folder}/${name}-${number}.cpp)
@@ -99,8 +92,28 @@ function(_genrec_unite variable name n)
   set(${variable} ${united} PARENT_SCOPE)
 endfunction()
 
+function(add_genrec_cuda name)
+  if(NOT GENREC_HAS_CUDA OR NOT ARGN)
+    return()
+  endif()
+  set(sources ${ARGN})
+  if(GENREC_UNITY)
+    set(alone ${sources})
+    list(FILTER alone INCLUDE REGEX "\\.sm[0-9]+\\.cu$")
+    list(FILTER sources EXCLUDE REGEX "\\.sm[0-9]+\\.cu$")
+    list(APPEND GENREC_CUDA_FLAGS -I${CMAKE_SOURCE_DIR})
+    _genrec_unite(sources ${name} 8 ${sources})
+    list(APPEND sources ${alone})
+  endif()
+  _genrec_cuda_objects(objects cuda-objects ${sources})
+  add_library(${name} STATIC ${objects})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  target_link_libraries(${name} PUBLIC genrec_rt ${GENREC_CUDA_HOME}/lib64/libcudart_static.a rt dl)
+endfunction()
+
 function(add_genrec_cuda_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME" "DEFINE;UNITE" "OPTIONS;TARGETS;LINK;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME;DRAFT" "DEFINE;UNITE" "OPTIONS;TARGETS;LINK;SOURCES")
   if(NOT GENREC_HAS_CUDA)
     return()
   endif()
@@ -108,6 +121,13 @@ function(add_genrec_cuda_program name)
   if(program_DEFINE)
     set(folder ${name}-objects)
     list(APPEND GENREC_CUDA_FLAGS -D${program_DEFINE})
+  endif()
+  if(name MATCHES "^check-")
+    # nvcc's level is the host compiler's: what prepares tests and compares is not timed. Kernels are the same.
+    list(TRANSFORM GENREC_CUDA_FLAGS REPLACE "^-O3$" "-O1")
+  endif()
+  if(program_DRAFT AND GENREC_CUDA_DRAFTS)
+    list(APPEND GENREC_CUDA_FLAGS --Ofast-compile=max)
   endif()
   list(APPEND GENREC_CUDA_FLAGS ${program_OPTIONS})
   if(program_UNITE)

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+namespace of_hopper {
 namespace {
 
 using namespace genrec::rt::cuda;
@@ -136,3 +137,4 @@ TEST(AttentionHopper, WhatIsNotFiniteIsSeenInEveryGradient) {
 }
 
 } // namespace
+} // namespace of_hopper

@@ -2,6 +2,7 @@
 
 #include "attention_testing.h"
 
+namespace of_mask {
 namespace {
 
 using namespace genrec::rt::cuda;
@@ -74,3 +75,4 @@ TEST(AttentionMask, TilesAgreeWithPairs) {
 }
 
 } // namespace
+} // namespace of_mask

@@ -3,6 +3,7 @@
 
 #include "attention_testing.h"
 
+namespace of_mma {
 namespace {
 
 using namespace genrec::rt::cuda;
@@ -38,3 +39,4 @@ TEST(AttentionMma, Sizes) {
 }
 
 } // namespace
+} // namespace of_mma

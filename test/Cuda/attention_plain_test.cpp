@@ -5,6 +5,7 @@
 
 #include <utility>
 
+namespace of_plain {
 namespace {
 
 using namespace genrec::rt::cuda;
@@ -62,3 +63,4 @@ TEST(AttentionPlain, ManyLists) {
 }
 
 } // namespace
+} // namespace of_plain

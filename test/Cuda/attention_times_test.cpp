@@ -7,12 +7,11 @@
 
 #include <utility>
 
+namespace of_times {
 namespace {
 
 using namespace genrec::rt::cuda;
 using namespace genrec::rt::cuda::testing;
-
-constexpr int kThreads = 256;
 
 /// buckets[i] is that of ticks[i], by the table and, below 2^31 ticks, by its short cells as well.
 __global__ void lookUp(int64_t ticksPerSecond, const float *biases, int count, const int64_t *ticks,
@@ -158,3 +157,4 @@ TEST(AttentionTimes, NaNOfAPairIsThatOfTheBiases) {
 }
 
 } // namespace
+} // namespace of_times

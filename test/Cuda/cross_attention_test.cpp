@@ -15,7 +15,7 @@
 namespace genrec::rt::cuda::test {
 namespace {
 
-constexpr int64_t kSpare = 6;
+constexpr int64_t kSpareQueries = 6;
 
 /// A matrix with gaps on both sides.
 struct Matrix {
@@ -48,7 +48,7 @@ void expectSame(const HostDomain &queries, const DeviceDomain &queriesThere, con
   Matrix q(n, Heads * Qk, 3, random), k(m, Heads * Qk, 1, random), v(m, Heads * V, 2, random),
       dOut(n, Heads * V, 5, random);
   auto room = [](int64_t rows, int64_t width) {
-    return std::vector<float>(static_cast<size_t>((rows + kSpare) * width));
+    return std::vector<float>(static_cast<size_t>((rows + kSpareQueries) * width));
   };
   std::vector<float> out = room(n, Heads * V), dQ = room(n, Heads * Qk), dK = room(m, Heads * Qk),
                      dV = room(m, Heads * V);
@@ -57,8 +57,8 @@ void expectSame(const HostDomain &queries, const DeviceDomain &queriesThere, con
                                            dOut.values.data(), dOut.ld},
                                           {out.data(), dQ.data(), dK.data(), dV.data()});
   CrossAttention a;
-  a.queries = queriesThere.get(), a.queryCapacity = n + kSpare;
-  a.keys = keysThere.get(), a.keyCapacity = m + kSpare;
+  a.queries = queriesThere.get(), a.queryCapacity = n + kSpareQueries;
+  a.keys = keysThere.get(), a.keyCapacity = m + kSpareQueries;
   a.q = q.there.data(), a.ldQ = q.ld, a.k = k.there.data(), a.ldK = k.ld;
   a.v = v.there.data(), a.ldV = v.ld, a.scale = 0.7f;
   auto nines = [](const std::vector<float> &like) {

@@ -47,7 +47,7 @@ CALLS = [
            "i += threadsInGrid()", "i += floats"),
     # Grids.
     Defect("rows of a product are blocks in y", KERNELS + "sized_products.cu", "LargeGrids.SizedProducts",
-           "(LaunchShape{grid, dim3(kThreads)})", "(LaunchShape{dim3(tilesAcross(product), down, grid.z), dim3(kThreads)})"),
+           "(LaunchShape{grid, dim3(kProductThreads)})", "(LaunchShape{dim3(tilesAcross(product), down, grid.z), dim3(kProductThreads)})"),
     # Sizes and flags that tests once left out.
     Defect("a NaN of a long contraction is not noted", KERNELS + "sized_products.cu", "SizedProducts.NaNOfALong*",
            "if (writeElement(p, rows, columns, row, column, sum) && p.nanNote)\n      noteRow(p.nanNote, nullptr, 0);",

@@ -102,7 +102,7 @@ float addedUp(const Floats &x, int64_t begin, int64_t end, int column) {
 
 /// What else a NaN says is a processor's own: a device's sums are 0x7FFFFFFF, others hand on what
 /// they got.
-bool hasSameBits(const Floats &a, const Floats &b) {
+bool hasBitsOf(const Floats &a, const Floats &b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
     return (std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof x) == 0;
   });
@@ -179,11 +179,11 @@ void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDo
              onAbove.get(), onBelow.get(), onX.data(), onK.data(), to.data(), sum.data(),
              mean.data(), most.data(), total.data(), greatest.data());
   EXPECT_EQ(seen.fetch(), std::vector<int32_t>(static_cast<size_t>(leaves), 1)) << "units";
-  EXPECT_TRUE(hasSameBits(sum.fetch(), expected.sum)) << "sum";
-  EXPECT_TRUE(hasSameBits(mean.fetch(), expected.mean)) << "mean";
-  EXPECT_TRUE(hasSameBits(most.fetch(), expected.most)) << "max";
-  EXPECT_TRUE(hasSameBits(first.fetch(), expected.first)) << "first";
-  EXPECT_TRUE(hasSameBits(last.fetch(), expected.last)) << "last";
+  EXPECT_TRUE(hasBitsOf(sum.fetch(), expected.sum)) << "sum";
+  EXPECT_TRUE(hasBitsOf(mean.fetch(), expected.mean)) << "mean";
+  EXPECT_TRUE(hasBitsOf(most.fetch(), expected.most)) << "max";
+  EXPECT_TRUE(hasBitsOf(first.fetch(), expected.first)) << "first";
+  EXPECT_TRUE(hasBitsOf(last.fetch(), expected.last)) << "last";
   EXPECT_EQ(total.fetch(), expected.total);
   EXPECT_EQ(greatest.fetch(), expected.greatest);
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kSpare = 9; // capacity beyond the rows
 
 /// Lists of lists; `rows` has what is checked.
-struct Rows {
+struct CheckedRows {
   std::mt19937_64 random{3};
   std::unique_ptr<HostDomain> users = makeRoot(4, random),
                               lists = makeLists(*users, {2, 0, 3, 1}, random),
@@ -33,7 +33,7 @@ struct Rows {
 template <class T>
 void expectFirst(int32_t type, const std::vector<int64_t> &bad, T value, int64_t expected,
                  bool hidesFirst = false) {
-  Rows r;
+  CheckedRows r;
   std::vector<T> values(static_cast<size_t>(r.count()));
   for (T &each : values)
     each = static_cast<T>(r.random() % 10);
@@ -81,7 +81,7 @@ TEST(RowChecks, RowsThatDoNotCountArePassedOver) {
 }
 
 TEST(RowChecks, ACatalogueBoundsNumbersOfItsRows) {
-  Rows r;
+  CheckedRows r;
   std::vector<int64_t> values(static_cast<size_t>(r.count()), 4);
   values[40] = 5;
   Copy<int64_t> valuesThere(values);
@@ -101,7 +101,7 @@ TEST(RowChecks, ACatalogueBoundsNumbersOfItsRows) {
 }
 
 TEST(RowChecks, TheFirstNonFiniteElementIsNoted) {
-  Rows r;
+  CheckedRows r;
   constexpr int64_t kSize = 3, kStride = 5;
   std::vector<float> values(static_cast<size_t>(r.count() * kStride), 1);
   values[3] = std::nanf(""); // between the rows

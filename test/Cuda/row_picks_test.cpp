@@ -19,7 +19,7 @@ namespace {
 using Host = std::unique_ptr<HostDomain>;
 
 /// Rows that buffers have beyond those in use.
-constexpr int64_t kSpare = 37;
+constexpr int64_t kSpareRows = 37;
 
 /// Two lists of numbers, one of them of rows, picked from `rows` rows.
 void expectPicked(int64_t rows, int64_t users, int64_t width, int64_t once, uint64_t seed) {
@@ -36,8 +36,8 @@ void expectPicked(int64_t rows, int64_t users, int64_t width, int64_t once, uint
     return result;
   };
   const auto ofRows = numbers(users * width), alone = numbers(once);
-  const int64_t capacity = static_cast<int64_t>(ofRows.size() + alone.size()) + kSpare;
-  std::vector<int64_t> places(ofRows.size() + static_cast<size_t>(kSpare * width)),
+  const int64_t capacity = static_cast<int64_t>(ofRows.size() + alone.size()) + kSpareRows;
+  std::vector<int64_t> places(ofRows.size() + static_cast<size_t>(kSpareRows * width)),
       placesAlone(alone.size()), picked(static_cast<size_t>(capacity));
   std::vector<uint64_t> identity(picked.size()), memory(static_cast<size_t>(rows / 64 + 1) * 2);
   genrec_domain expected = {};
@@ -55,7 +55,7 @@ void expectPicked(int64_t rows, int64_t users, int64_t width, int64_t once, uint
   Copy<char> memoryThere(std::vector<char>(static_cast<size_t>(pickMemoryBytes(rows + 100)), 0x55));
   DeviceDomain made(0, capacity);
   const PickedNumbers parts[] = {
-      {ofRowsThere.data(), placesThere.data(), domainThere.get(), users + kSpare, width},
+      {ofRowsThere.data(), placesThere.data(), domainThere.get(), users + kSpareRows, width},
       {aloneThere.data(), placesAloneThere.data(), nullptr, 0, once}};
   pickNumberedRows(sourceThere.get(), rows + 100, 2, parts,
                    {made.get(), pickedThere.data(), identityThere.data(), memoryThere.data()},
@@ -84,12 +84,12 @@ TEST(RowPicks, Drawn) {
   DeviceDomain sourceThere(*source), domainThere(*domain);
   genrec_step step = {};
   step.seed = 12, step.step = 34;
-  std::vector<int64_t> expected(static_cast<size_t>(40 + kSpare) * 70), once(130);
+  std::vector<int64_t> expected(static_cast<size_t>(40 + kSpareRows) * 70), once(130);
   kernels::drawRowNumbers(&step, &source->view, &domain->view, 5, 70, expected.data());
   kernels::drawRowNumbers(&step, &source->view, nullptr, 6, 130, once.data());
   Copy<genrec_step> stepThere(std::vector{step});
   Copy<int64_t> got(std::vector<int64_t>(expected.size(), 9)), gotOnce(std::vector<int64_t>(130));
-  drawNumbers(sourceThere.get(), domainThere.get(), 40 + kSpare, {stepThere.data(), 5}, 70,
+  drawNumbers(sourceThere.get(), domainThere.get(), 40 + kSpareRows, {stepThere.data(), 5}, 70,
               got.data(), testStream());
   drawNumbers(sourceThere.get(), nullptr, 0, {stepThere.data(), 6}, 130, gotOnce.data(),
               testStream());
@@ -109,7 +109,7 @@ TEST(RowPicks, Resolved) {
   DeviceDomain domainThere(*domain);
   for (bool someMissing : {false, true})
     for (bool someNull : {false, true}) {
-      std::vector<int64_t> ids(300), expected(300 + kSpare, -1);
+      std::vector<int64_t> ids(300), expected(300 + kSpareRows, -1);
       std::vector<uint8_t> valid(300, 1);
       int64_t firstMissing = -1;
       for (size_t row = 0; row < ids.size(); ++row) {
@@ -123,7 +123,7 @@ TEST(RowPicks, Resolved) {
       NoteCopy missing;
       Copy<uint8_t> validThere(valid);
       for (bool allowed : {true, false}) {
-        resolveRows(domainThere.get(), 300 + kSpare, idsThere.data(),
+        resolveRows(domainThere.get(), 300 + kSpareRows, idsThere.data(),
                     someNull ? validThere.data() : nullptr, {slots.data(), view.count, view.seed},
                     rows.data(), allowed ? nullptr : missing.data(), testStream());
         EXPECT_EQ(rows.fetch(), expected);

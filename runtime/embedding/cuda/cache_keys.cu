@@ -11,7 +11,7 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-LaunchShape shapeOf(int64_t items, int64_t threadsEach) {
+LaunchShape keyShape(int64_t items, int64_t threadsEach) {
   return shapeOfThreads(items * threadsEach, kCacheThreads);
 }
 
@@ -64,7 +64,7 @@ void CacheKeys::startCall(cudaStream_t stream) {
     cache.call = 1;
     return;
   }
-  GENREC_CUDA_LAUNCH(stream, shapeOf(cache.shape.buckets(), kWarp), renumberMarks, cache);
+  GENREC_CUDA_LAUNCH(stream, keyShape(cache.shape.buckets(), kWarp), renumberMarks, cache);
   cache.call = kFirstCallAnew;
 }
 
@@ -78,28 +78,29 @@ void CacheKeys::place(const int64_t *ids, const uint8_t *valid, int64_t count, b
   positions.ensure(room, stream);
   buckets.ensure(room, stream);
   order.ensure(room, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), touchIds, cache, ids, valid, count,
+  GENREC_CUDA_LAUNCH(stream, keyShape(count, 1), touchIds, cache, ids, valid, count,
                      placement.slotOf, missing.data());
   flagRanks.run(missing.data(), count, ranks.data(), missingCount.data(), stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), listMissing, cache.shape, ids, count,
+  GENREC_CUDA_LAUNCH(stream, keyShape(count, 1), listMissing, cache.shape, ids, count,
                      missing.data(), ranks.data(), positions.data(), buckets.data());
   byBucket.run(buckets.data(), count, cache.shape.buckets(), order.data(), stream,
                missingCount.data());
   for (uint8_t *flags : {placement.placed, placement.leaving})
     GENREC_CUDA_CHECK(cudaMemsetAsync(flags, 0, static_cast<size_t>(count), stream));
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), placeMissing, cache,
+  GENREC_CUDA_LAUNCH(stream, keyShape(count, 1), placeMissing, cache,
                      (MissingIds{ids, positions.data(), buckets.data(), order.data(), 0}),
                      missingCount.data(), placement, called);
   if (cache.counts) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), countOccurrences, cache, placement.slotOf, count);
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeScores, cache, placement.slotOf, count);
+    GENREC_CUDA_LAUNCH(stream, keyShape(count, 1), countOccurrences, cache, placement.slotOf,
+                       count);
+    GENREC_CUDA_LAUNCH(stream, keyShape(count, 1), writeScores, cache, placement.slotOf, count);
   }
 }
 
 void CacheKeys::erase(const int64_t *ids, int64_t count, int64_t *slotOf, const CacheCounts &called,
                       cudaStream_t stream) {
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), findSlots, cache, ids, count, slotOf);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), dropSlots, cache, slotOf, count, called.rows);
+  GENREC_CUDA_LAUNCH(stream, keyShape(count, 1), findSlots, cache, ids, count, slotOf);
+  GENREC_CUDA_LAUNCH(stream, keyShape(count, 1), dropSlots, cache, slotOf, count, called.rows);
 }
 
 } // namespace genrec::rt::cuda

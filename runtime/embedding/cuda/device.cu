@@ -24,8 +24,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 __global__ void __launch_bounds__(kThreads)
     chooseKernel(DeviceIds from, float *zeros, uint8_t *chosen, float **rows, RowNote *beyond) {
   const int64_t present = from.domain ? from.domain->count : from.count;

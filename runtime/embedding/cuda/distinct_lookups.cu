@@ -11,8 +11,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 /// Lookups of a launch, as its argument.
 struct Lists {
   static constexpr int64_t kMost = 256;
@@ -22,7 +20,7 @@ struct Lists {
 /// ids[p * count + r] = the address of the row that lookup p found for row r; from lookup `first`
 /// on.
 __global__ void __launch_bounds__(kThreads)
-    listRows(Lists lists, int64_t first, const genrec_domain *rows, int64_t *ids) {
+    listLookups(Lists lists, int64_t first, const genrec_domain *rows, int64_t *ids) {
   const int64_t count = rows->count;
   float *const *handles = lists.handles[blockIdx.y];
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
@@ -70,7 +68,7 @@ void DistinctLookupRows::run(const DeviceLookups &from, genrec_domain *distinct,
     std::copy_n(from.handles + first, some, lists.handles);
     LaunchShape shape = shapeOfThreads(capacity, kThreads);
     shape.grid.y = static_cast<unsigned>(some);
-    GENREC_CUDA_LAUNCH(stream, shape, listRows, lists, first, made.rows, ids.data());
+    GENREC_CUDA_LAUNCH(stream, shape, listLookups, lists, first, made.rows, ids.data());
   }
   GENREC_CUDA_LAUNCH(stream, shapeOfThreads(places, kThreads), markLookups, parts, capacity,
                      made.rows, ids.data(), bounds.data());

@@ -9,7 +9,7 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+constexpr int kListWarps = kThreads / kWarp;
 
 /// One part of a DeviceGradients; its entries have the places from `first` on.
 struct Part {
@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(kThreads)
     listEntries(Part part, int64_t dim, bool all, const float *zeros, int64_t *ids,
                 const float **terms) {
   const int64_t count = part.domain->count;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); i < part.capacity;
-       i += static_cast<int64_t>(gridDim.x) * kWarps) {
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kListWarps + warpOf(); i < part.capacity;
+       i += static_cast<int64_t>(gridDim.x) * kListWarps) {
     const float *row = i < count ? part.handles[i] : zeros, *gradient = nullptr;
     bool isTouched = row != zeros;
     if (isTouched)
@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(kThreads)
     writeSums(const genrec_domain *touched, const SegmentSums *sums, int64_t dim, float *out) {
   constexpr int kEach = 4;
   const int64_t count = touched->count;
-  for (int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); row < count;
-       row += static_cast<int64_t>(gridDim.x) * kWarps) {
+  for (int64_t row = static_cast<int64_t>(blockIdx.x) * kListWarps + warpOf(); row < count;
+       row += static_cast<int64_t>(gridDim.x) * kListWarps) {
     const int64_t begin = sums->offsets[row], size = sums->offsets[row + 1] - begin;
     for (int64_t base = laneOf(); base - laneOf() < dim; base += kWarp * kEach) {
       float total[kEach] = {};

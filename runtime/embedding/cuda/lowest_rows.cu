@@ -11,7 +11,7 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kByteValues = 256, kRankWords = 3;
+constexpr int kByteValues = 256, kRankWords = 3;
 
 /// Words in the order in which ranks are compared.
 struct Rank {

@@ -22,7 +22,7 @@ constexpr int64_t kFirstBuckets = 2;
 constexpr int64_t kChunkBytes = 8 << 20;
 constexpr int64_t kLeastChunkRows = 64;
 /// Chunks that the device's table of them has room for: 512 GiB of rows.
-constexpr int64_t kMostChunks = 1 << 16;
+constexpr int64_t kMostStoreChunks = 1 << 16;
 constexpr int kMostRowBits = 31;
 constexpr int64_t kMostRows = int64_t(1) << kMostRowBits;
 
@@ -43,7 +43,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
       transfer(name + ".transfer"), flagRanks(name) {
   checkOptions();
   addresses.stride = config.rowFloats();
-  addresses.chunks = chunkTable.ensure(kMostChunks, stream);
+  addresses.chunks = chunkTable.ensure(kMostStoreChunks, stream);
   counters.ensure(1, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   GENREC_CUDA_CHECK(cudaMallocHost(&answer, sizeof(StoreCounters)));
@@ -189,10 +189,10 @@ void EmbeddingStore::grow(int64_t live, int64_t erased, cudaStream_t stream) {
 
 void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
   while (static_cast<int64_t>(chunks.size()) * addresses.chunkRows < count) {
-    if (static_cast<int64_t>(chunks.size()) == kMostChunks || count > kMostRows)
+    if (static_cast<int64_t>(chunks.size()) == kMostStoreChunks || count > kMostRows)
       throw Error(
           "table '" + name + "' has no room for " + std::to_string(count) + " rows: at most " +
-              std::to_string(std::min(kMostRows, kMostChunks * addresses.chunkRows)) + " fit",
+              std::to_string(std::min(kMostRows, kMostStoreChunks * addresses.chunkRows)) + " fit",
           "shard the table over more devices");
     void *chunk = options.values == ValueMemory::host
                       ? allocateNamedHost(name + ".host_values", chunkBytes())
@@ -219,7 +219,7 @@ void EmbeddingStore::noteChunk(cudaStream_t stream) {
   // A step that runs may search the list. Growing is rare, and captured steps have this address.
   if (chunkPlaces.front().number > 1)
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
-  GENREC_CUDA_CHECK(cudaMemcpyAsync(placesOnDevice.ensure(kMostChunks + 1, stream),
+  GENREC_CUDA_CHECK(cudaMemcpyAsync(placesOnDevice.ensure(kMostStoreChunks + 1, stream),
                                     chunkPlaces.data(), chunkPlaces.size() * sizeof(ChunkPlace),
                                     cudaMemcpyHostToDevice, stream));
 }

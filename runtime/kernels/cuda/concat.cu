@@ -11,7 +11,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
 /// Floats that a thread copies before a part gets another block.
 constexpr int64_t kFloatsOfThread = 16;
 

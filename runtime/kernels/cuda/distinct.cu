@@ -18,7 +18,8 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = kProductThreads, kWarps = kThreads / kWarp;
+constexpr int kProductWarps = kProductThreads / kWarp;
+
 constexpr int64_t kMostGroupBytes = int64_t(64) << 20;
 /// Lookups of a group; their columns are an argument of kernels.
 constexpr int64_t kMostParts = 256;
@@ -71,7 +72,7 @@ LaunchShape shapeOfTiles(int64_t rows, int64_t columns, int64_t parts) {
   return {dim3(static_cast<unsigned>(blocksFor(rows, kProductTile)),
                static_cast<unsigned>(blocksFor(columns, kProductTile)),
                static_cast<unsigned>(parts)),
-          dim3(kThreads)};
+          dim3(kProductThreads)};
 }
 
 /// Writes what of a tile lies within [rows, columns] of `to`.
@@ -91,7 +92,7 @@ __device__ void writeTile(const ProductTile &tile, int64_t firstRow, int64_t fir
 //===----------------------------------------------------------------------===//
 
 /// products[., n]: of the group's distinct rows. A block per tile and lookup.
-__global__ void __launch_bounds__(kThreads) multiplyValues(const Group g, float *products) {
+__global__ void __launch_bounds__(kProductThreads) multiplyValues(const Group g, float *products) {
   const PartRows own(g, blockIdx.z);
   const int64_t firstRow = static_cast<int64_t>(blockIdx.x) * kProductTile,
                 firstColumn = static_cast<int64_t>(blockIdx.y) * kProductTile;
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(kThreads) multiplyValues(const Group g, float 
 }
 
 /// y[row] (+)= the group's products that were found for it.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     addProducts(const Group g, const float *products, float *y, int64_t ldY) {
   const int64_t rows = g.p.lookups.rows->count, origin = g.origin();
   for (int64_t i = threadInGrid(); i < rows * g.p.n; i += threadsInGrid()) {
@@ -143,13 +144,13 @@ __global__ void countNumbers(const DistinctLookups lookups, uint32_t *count) {
 
 /// sums[., n]: of the gradients of the rows that found a distinct row of the group. A warp per
 /// distinct row and 128 columns.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     sumGradients(const Group g, const DistinctGradient from, const FoundBy found, float *sums) {
   constexpr int kEach = 4;
   const int64_t rows = g.p.lookups.rows->count, origin = g.origin(), distinct = g.distinct();
   const int64_t firstColumn = static_cast<int64_t>(blockIdx.y) * kWarp * kEach + laneOf();
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); i < distinct;
-       i += static_cast<int64_t>(gridDim.x) * kWarps) {
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kProductWarps + warpOf(); i < distinct;
+       i += static_cast<int64_t>(gridDim.x) * kProductWarps) {
     float sum[kEach] = {};
     for (int64_t at = found.begins[origin + i]; at < found.begins[origin + i + 1]; ++at) {
       const float *row = from.gradient + found.order[at] % rows * from.ldGradient;
@@ -166,7 +167,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// dvalues[., d] = sums weight^T. A block per tile and lookup.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     multiplySums(const Group g, const float *sums, float *dvalues) {
   const PartRows own(g, blockIdx.z);
   const int64_t firstRow = static_cast<int64_t>(blockIdx.x) * kProductTile,
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// partials[lookup][chunk][d, n] = values^T sums over a chunk of the lookup's distinct rows. A
 /// block per tile, chunk and lookup.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     contractSums(const Group g, const float *sums, int64_t mostChunks, float *partials) {
   const int64_t part = blockIdx.z / mostChunks, chunk = blockIdx.z % mostChunks;
   const PartRows own(g, part);
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// The chunks of each lookup in order.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     addPartials(const Group g, const float *partials, int64_t mostChunks, float *dweight) {
   const int64_t size = g.p.d * g.p.n;
   for (int64_t i = threadInGrid(); i < g.count * size; i += threadsInGrid()) {
@@ -266,8 +267,8 @@ void multiplyDistinct(const DistinctProduct &product, float *y, int64_t ldY, voi
   forGroups(product, forwardBytes(product), [&](const Group &group) {
     GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.n, group.count), multiplyValues,
                        group, products);
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * product.n, kThreads), addProducts, group,
-                       products, y, ldY);
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * product.n, kProductThreads), addProducts,
+                       group, products, y, ldY);
   });
 }
 
@@ -289,7 +290,7 @@ void multiplyDistinctGradient(const DistinctProduct &product, const DistinctGrad
   const int64_t chunks = mostChunks(product);
   forGroups(product, backwardBytes(product), [&](const Group &group) {
     if (capacity > 0) {
-      LaunchShape perRow = shapeOfThreads(group.count * capacity * kWarp, kThreads);
+      LaunchShape perRow = shapeOfThreads(group.count * capacity * kWarp, kProductThreads);
       perRow.grid.y = static_cast<unsigned>(blocksFor(product.n, kWarp * 4));
       GENREC_CUDA_LAUNCH(stream, perRow, sumGradients, group, gradient, found, scratch.sums);
       GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.d, group.count), multiplySums,
@@ -297,7 +298,7 @@ void multiplyDistinctGradient(const DistinctProduct &product, const DistinctGrad
       GENREC_CUDA_LAUNCH(stream, shapeOfTiles(product.d, product.n, group.count * chunks),
                          contractSums, group, scratch.sums, chunks, scratch.partials);
     }
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(group.count * product.d * product.n, kThreads),
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(group.count * product.d * product.n, kProductThreads),
                        addPartials, group, scratch.partials, chunks, gradient.dweight);
   });
 }

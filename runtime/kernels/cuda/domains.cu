@@ -9,8 +9,6 @@ namespace genrec::rt::kernels {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 __global__ void describe(genrec_domain *domain, int64_t rows, int64_t *offsets, int64_t count) {
   domain->count = domain->max_length = rows;
   domain->offsets = offsets;
@@ -31,7 +29,7 @@ __global__ void writeOffsets(Offsets from, int64_t *to, int64_t count) {
     to[threadIdx.x] = from.of[threadIdx.x];
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(cuda::kThreads)
     markValid(const genrec_domain *domain, const uint8_t *valid, bool *out) {
   const int64_t count = domain->count;
   for (int64_t row = cuda::threadInGrid(); row < count; row += cuda::threadsInGrid())
@@ -58,8 +56,8 @@ void describeStack(genrec_domain *domain, int64_t *offsets, int64_t count,
 }
 
 void validRows(genrec_step *step, const genrec_domain *domain, const uint8_t *valid, bool *out) {
-  GENREC_CUDA_LAUNCH(streamOf(step), cuda::shapeOfThreads(domain->capacity, kThreads), markValid,
-                     domain->device, valid, out);
+  GENREC_CUDA_LAUNCH(streamOf(step), cuda::shapeOfThreads(domain->capacity, cuda::kThreads),
+                     markValid, domain->device, valid, out);
 }
 
 } // namespace genrec::rt::kernels

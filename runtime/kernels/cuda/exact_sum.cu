@@ -9,7 +9,7 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kDigitBits = 32, kMantissaBits = 24, kLowestExponent = -149;
+constexpr int kDigitBits = 32, kMantissaBits = 24, kLowestExponent = -149;
 /// Those of the highest float, and one that takes carries.
 constexpr int kDigits = 10;
 /// Behind the digits: how many infinities of each sign and NaNs there were.

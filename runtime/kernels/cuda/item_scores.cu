@@ -11,8 +11,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 __global__ void noteTooMany(const genrec_domain *items, int64_t most, RowNote *tooMany) {
   if (items->count > most)
     noteRow(tooMany, nullptr, 0);

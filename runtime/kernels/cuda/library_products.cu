@@ -24,14 +24,13 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
 /// Of the copies of a contraction's chunk, and of the chunks that run at once: copies and sums. On
 /// the host little, so that tests see groups of chunks, and chunks that are added one by one.
 constexpr int64_t kMostCopyBytes = int64_t(256) << 20;
 #if defined(GENREC_SIMT)
-constexpr int64_t kMostGroupBytes = int64_t(2) << 20;
+constexpr int64_t kMostChunkBytes = int64_t(2) << 20;
 #else
-constexpr int64_t kMostGroupBytes = kMostCopyBytes;
+constexpr int64_t kMostChunkBytes = kMostCopyBytes;
 #endif
 /// What the last of several chunks is rounded up to, so that few lengths are planned.
 constexpr int64_t kChunkStep = 256;
@@ -180,7 +179,7 @@ int64_t bytesOfChunk(const RowContraction &c) {
 
 /// Whether chunks run one by one, each added onto `out` by the library: those so large that no two
 /// of them run at once.
-bool addsOnto(const RowContraction &c) { return 2 * bytesOfChunk(c) > kMostGroupBytes; }
+bool addsOnto(const RowContraction &c) { return 2 * bytesOfChunk(c) > kMostChunkBytes; }
 
 /// How the rows that there is room for are cut: whole chunks, of which `each` run at once, and the
 /// rows of a last one that is shorter. It has the bits of a whole one, whose other rows are zeros.
@@ -192,7 +191,7 @@ struct Chunks {
     const bool isCopied = !c.roundedX && !c.roundedY;
     const int64_t rows = isCopied ? kernels::roundUp(c.capacity, kChunkStep) : c.capacity;
     whole = rows / chunk, last = rows % chunk;
-    each = std::clamp<int64_t>(kMostGroupBytes / bytesOfChunk(c), 1, std::max<int64_t>(whole, 1));
+    each = std::clamp<int64_t>(kMostChunkBytes / bytesOfChunk(c), 1, std::max<int64_t>(whole, 1));
   }
 };
 

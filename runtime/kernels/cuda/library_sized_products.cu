@@ -17,7 +17,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
 /// Steps of a contraction that the library adds up in one sum, where the contraction is long and
 /// the result small; and the most memory of such sums.
 constexpr int64_t kSteps = 4096;
@@ -63,10 +62,11 @@ LibraryShape shapeOf(const SizedProduct &p, int64_t rows, int64_t steps, int64_t
 }
 
 /// How a contraction is cut: whole pieces, of which `each` are added up at once, and a last one.
-struct Pieces {
+struct ProductPieces {
   int64_t whole, last, each;
 
-  explicit Pieces(const SizedProduct &p) : whole(p.k.most / kSteps), last(p.k.most % kSteps) {
+  explicit ProductPieces(const SizedProduct &p)
+      : whole(p.k.most / kSteps), last(p.k.most % kSteps) {
     const int64_t bytes = p.m.most * p.n.most * 4;
     each = std::clamp<int64_t>(kMostSumBytes / bytes, 1, whole);
   }
@@ -77,7 +77,7 @@ struct Pieces {
 template <class Visit> void forShapes(const SizedProduct &p, const Visit &visit) {
   if (!isCut(p))
     return visit(shapeOf(p, p.m.most, p.k.most, 1));
-  const Pieces pieces(p);
+  const ProductPieces pieces(p);
   visit(shapeOf(p, p.m.most, kSteps, pieces.each));
   if (pieces.whole % pieces.each > 0)
     visit(shapeOf(p, p.m.most, kSteps, pieces.whole % pieces.each));
@@ -106,7 +106,7 @@ struct SizedScratch {
 
   SizedScratch(LibraryPlans &plans, const SizedProduct &p, void *memory)
       : cursor(memory),
-        sums(cursor.take<float>(isCut(p) ? Pieces(p).each * p.m.most * p.n.most : 0)),
+        sums(cursor.take<float>(isCut(p) ? ProductPieces(p).each * p.m.most * p.n.most : 0)),
         workspace(cursor.take<char>(workspaceBytes(plans, p))) {}
 };
 
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(kThreads)
 
 void multiplyPieces(LibraryPlans &plans, const SizedProduct &p, const SizedScratch &scratch,
                     cudaStream_t stream) {
-  const Pieces pieces(p);
+  const ProductPieces pieces(p);
   auto run = [&](int64_t first, int64_t steps, int64_t count) {
     const LibraryShape shape = shapeOf(p, p.m.most, steps, count);
     plans.multiply(shape,

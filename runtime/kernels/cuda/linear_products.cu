@@ -17,7 +17,8 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kTile = 64, kDepth = 16, kEach = 4, kSide = kTile / kEach, kThreads = kSide * kSide;
+constexpr int kTile = 64, kDepth = 16, kEach = 4, kSide = kTile / kEach;
+static_assert(kThreads == kSide * kSide);
 
 /// An element of a factor, at `at` of either what was rounded before, or floats.
 __device__ inline float factorAt(const Bf16 *rounded, const float *floats, bool rounds,
@@ -49,8 +50,8 @@ __global__ void __launch_bounds__(kThreads, 3) multiplyTiles(const LinearProduct
       for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
         const int k = i % kDepth, r = i / kDepth;
         const bool isThere = first + r < rows && k < depth;
-        left[k][r] = isThere ? factorAt(p.roundedX, p.x, p.bf16, (first + r) * p.ldX + base + k)
-                             : 0.0f;
+        left[k][r] =
+            isThere ? factorAt(p.roundedX, p.x, p.bf16, (first + r) * p.ldX + base + k) : 0.0f;
       }
       for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
         const int k = p.transposed ? i % kDepth : i / kTile;
@@ -113,12 +114,10 @@ __global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction 
       const int64_t row = base + i / kTile;
       const bool isRow = row < end;
       const int64_t atX = firstK + column, atY = firstN + column;
-      nextX[j] = isRow && atX < c.k
-                     ? factorAt(c.roundedX, c.x, /*rounds=*/false, row * c.ldX + atX)
-                     : 0.0f;
-      nextY[j] = isRow && atY < c.n
-                     ? factorAt(c.roundedY, c.y, /*rounds=*/false, row * c.ldY + atY)
-                     : 0.0f;
+      nextX[j] = isRow && atX < c.k ? factorAt(c.roundedX, c.x, /*rounds=*/false, row * c.ldX + atX)
+                                    : 0.0f;
+      nextY[j] = isRow && atY < c.n ? factorAt(c.roundedY, c.y, /*rounds=*/false, row * c.ldY + atY)
+                                    : 0.0f;
     }
   };
   float sums[kEach][kEach] = {};

@@ -10,8 +10,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 //===----------------------------------------------------------------------===//
 // What lists of a new domain are: how many, how long, which rows
 //===----------------------------------------------------------------------===//

@@ -16,8 +16,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 /// Base-2 logarithm of how many lanes share `units`: up to a warp.
 int lanesShift(int64_t units) {
   return std::min(5, static_cast<int>(std::bit_width(static_cast<uint64_t>(units - 1))));

@@ -16,9 +16,8 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kEach = 16; ///< items of a thread
-constexpr int kPerBlock = kThreads * kEach;
+constexpr int kKeysEach = 16; ///< items of a thread
+constexpr int kPerBlock = kThreads * kKeysEach;
 /// The widest digit: two passes order up to 2^22 keys, and the counts of a block's warps fit into
 /// the 48 KiB that a kernel may have without asking.
 constexpr int kMostBits = 11, kMostDigits = 1 << kMostBits;
@@ -39,15 +38,15 @@ struct Pass {
   __device__ int digit(uint32_t key) const {
     return static_cast<int>(key >> shift) & (digits() - 1);
   }
-  /// Items of a block belong to its warps in order: kEach times 32 to each.
+  /// Items of a block belong to its warps in order: kKeysEach times 32 to each.
   __device__ static int64_t place(int round) {
-    return static_cast<int64_t>(blockIdx.x) * kPerBlock + (warpOf() * kEach + round) * kWarp +
+    return static_cast<int64_t>(blockIdx.x) * kPerBlock + (warpOf() * kKeysEach + round) * kWarp +
            laneOf();
   }
   /// This thread's keys and their positions, all of which are under way at once.
-  __device__ void load(int64_t present, uint2 (&own)[kEach]) const {
+  __device__ void load(int64_t present, uint2 (&own)[kKeysEach]) const {
 #pragma unroll
-    for (int round = 0; round < kEach; ++round) {
+    for (int round = 0; round < kKeysEach; ++round) {
       const int64_t at = place(round);
       if (placed)
         own[round] = at < present ? placed[at] : uint2{0, 0};
@@ -64,13 +63,13 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t word = threadInGrid(); word < words; word += threadsInGrid())
     states[word] = 0;
   const int64_t present = pass.present();
-  uint2 items[kEach];
+  uint2 items[kKeysEach];
   pass.load(present, items);
   for (int digit = threadIdx.x; digit < pass.digits(); digit += kThreads)
     mine[digit] = 0;
   __syncthreads();
 #pragma unroll
-  for (int round = 0; round < kEach; ++round)
+  for (int round = 0; round < kKeysEach; ++round)
     if (Pass::place(round) < present)
       atomicAdd(mine + pass.digit(items[round].x), 1u);
   __syncthreads();
@@ -84,7 +83,7 @@ __global__ void __launch_bounds__(kThreads)
 /// alone.
 __global__ void __launch_bounds__(kThreads, 3)
     place(Pass pass, const uint32_t *before, uint32_t *to, uint2 *toPlaced) {
-  using Ranks = KeyRanks<kThreads, kEach, kMostDigits>;
+  using Ranks = KeyRanks<kThreads, kKeysEach, kMostDigits>;
   __shared__ union {
     Ranks ofTile;
     uint2 inOrder[kPerBlock];
@@ -94,8 +93,8 @@ __global__ void __launch_bounds__(kThreads, 3)
   const int64_t present = pass.present(), left = present - int64_t(blockIdx.x) * kPerBlock;
   if (left <= 0)
     return;
-  uint2 items[kEach];
-  uint32_t ranks[kEach];
+  uint2 items[kKeysEach];
+  uint32_t ranks[kKeysEach];
   pass.load(present, items);
   auto digitOf = [&](int round) {
     return Pass::place(round) < present ? pass.digit(items[round].x) : Ranks::kNone;
@@ -117,12 +116,12 @@ __global__ void __launch_bounds__(kThreads, 3)
   }
   __syncthreads(); // sums of the warps before are there
 #pragma unroll
-  for (int round = 0; round < kEach; ++round)
+  for (int round = 0; round < kKeysEach; ++round)
     if (const int digit = digitOf(round); digit != Ranks::kNone)
       ranks[round] += first[digit] + shared.ofTile.before(digit);
   __syncthreads(); // items take the place of the sums
 #pragma unroll
-  for (int round = 0; round < kEach; ++round)
+  for (int round = 0; round < kKeysEach; ++round)
     if (Pass::place(round) < present)
       shared.inOrder[ranks[round]] = items[round];
   __syncthreads(); // the tile is in order

@@ -1,8 +1,8 @@
 //===- part_copies.cu - Rows copied part by part, rounded or padded -------===//
 //
 // A thread moves units of a row: 16 bytes of the copy where addresses, leading dimensions and sizes
-// are multiples of them, else an element; kRows rows at a time, so that as many loads are under
-// way. Its columns stay the same from row to row: what lies where is found once.
+// are multiples of them, else an element; kCopiedRows rows at a time, so that as many loads are
+// under way. Its columns stay the same from row to row: what lies where is found once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kRows = 4;
+constexpr int kCopiedRows = 4;
 
 template <int N> __device__ void storeUnit(float *to, const float (&x)[N]) {
   Floats<N> all;
@@ -58,8 +58,9 @@ __global__ void __launch_bounds__(kUnitThreads) copy(const PartCopy<To> c, int s
   const auto unitsOfPart = static_cast<unsigned>(c.toSize / kUnit);
   const unsigned units = static_cast<unsigned>(c.parts) * unitsOfPart;
   const unsigned side = kUnitThreads >> shift; // rows of a block's threads
-  const int64_t step = static_cast<int64_t>(gridDim.x) * side * kRows;
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * side * kRows + (threadIdx.x >> shift);
+  const int64_t step = static_cast<int64_t>(gridDim.x) * side * kCopiedRows;
+  const int64_t begin =
+      static_cast<int64_t>(blockIdx.x) * side * kCopiedRows + (threadIdx.x >> shift);
   for (unsigned unit = (blockIdx.y << shift) + (threadIdx.x & ((1u << shift) - 1)); unit < units;
        unit += gridDim.y << shift) {
     const int64_t part = unit / unitsOfPart, at = unit % unitsOfPart * kUnit;
@@ -67,14 +68,14 @@ __global__ void __launch_bounds__(kUnitThreads) copy(const PartCopy<To> c, int s
     To *const to = c.to + part * c.toSize + at;
     const int floats = static_cast<int>(max(min(c.fromSize - at, int64_t(kUnit)), int64_t(0)));
     for (int64_t first = begin; first < end; first += step) {
-      float x[kRows][kUnit];
+      float x[kCopiedRows][kUnit];
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
+      for (int r = 0; r < kCopiedRows; ++r) {
         const int64_t row = first + r * side;
         loadUnit<kLoad>(from + row * c.ldFrom, row < rows ? floats : 0, x[r]);
       }
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
+      for (int r = 0; r < kCopiedRows; ++r) {
         const int64_t row = first + r * side;
         if (row < end)
           storeUnit(to + row * c.ldTo, x[r]);
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(kUnitThreads) copy(const PartCopy<To> c, int s
 }
 
 template <int kUnit, int kLoad, class To> void launch(const PartCopy<To> &c, cudaStream_t stream) {
-  const UnitShape shape(c.capacity, c.parts * (c.toSize / kUnit), kRows);
+  const UnitShape shape(c.capacity, c.parts * (c.toSize / kUnit), kCopiedRows);
   GENREC_CUDA_LAUNCH(stream, shape.launch, (copy<To, kUnit, kLoad>), c, shape.shift);
 }
 

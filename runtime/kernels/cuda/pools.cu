@@ -7,7 +7,7 @@
 namespace genrec::rt::kernels {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kPoolThreads = 128;
 /// Parts of a column that a lane loads together.
 constexpr int kAhead = 8;
 
@@ -65,7 +65,7 @@ __device__ void poolList(const PoolShape &shape, const Results &results, const f
 }
 
 /// A lane looks at the size of a list; those with several pieces get all lanes of its warp.
-__global__ void __launch_bounds__(kThreads, 8)
+__global__ void __launch_bounds__(kPoolThreads, 8)
     poolLists(const genrec_domain *domain, const genrec_domain *leaves,
               __grid_constant__ const PoolShape shape, __grid_constant__ const Results results,
               const float *parts) {
@@ -90,7 +90,7 @@ void poolParts(cudaStream_t stream, const genrec_domain *domain, const genrec_do
   Results all{};
   for (int i = 0; i < shape.count; ++i)
     all.at[i] = results[i];
-  GENREC_CUDA_LAUNCH(stream, cuda::shapeOfThreads(domain->capacity, kThreads), poolLists,
+  GENREC_CUDA_LAUNCH(stream, cuda::shapeOfThreads(domain->capacity, kPoolThreads), poolLists,
                      domain->device, leaves->device, shape, all, parts);
 }
 

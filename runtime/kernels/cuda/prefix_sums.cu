@@ -10,23 +10,23 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kEach = 8;
-constexpr int64_t kTile = kThreads * kEach;
+constexpr int kNumbersEach = 8;
+constexpr int64_t kNumbersTile = kThreads * kNumbersEach;
 
 __global__ void __launch_bounds__(kThreads)
     addTilesBefore(uint32_t *numbers, int64_t count, LookBackTiles tiles) {
   for (int64_t tile; (tile = tiles.take()) < tiles.count;) {
-    const int64_t first = tile * kTile + threadIdx.x * kEach;
-    uint32_t own[kEach], sum = 0, total;
+    const int64_t first = tile * kNumbersTile + threadIdx.x * kNumbersEach;
+    uint32_t own[kNumbersEach], sum = 0, total;
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
+    for (int i = 0; i < kNumbersEach; ++i) {
       own[i] = first + i < count ? numbers[first + i] : 0;
       sum += own[i];
     }
     uint32_t running = exclusiveBlockSum<kThreads>(sum, total);
     running += tiles.sumBefore(tile, total);
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
+    for (int i = 0; i < kNumbersEach; ++i) {
       if (first + i < count)
         numbers[first + i] = running;
       running += own[i];
@@ -36,10 +36,12 @@ __global__ void __launch_bounds__(kThreads)
 
 } // namespace
 
-int64_t prefixSumWords(int64_t count) { return LookBackTiles::words(blocksFor(count, kTile)); }
+int64_t prefixSumWords(int64_t count) {
+  return LookBackTiles::words(blocksFor(count, kNumbersTile));
+}
 
 void addBefore(uint32_t *numbers, int64_t count, Word *states, cudaStream_t stream) {
-  const LookBackTiles tiles{states, blocksFor(count, kTile)};
+  const LookBackTiles tiles{states, blocksFor(count, kNumbersTile)};
   if (count > 0)
     GENREC_CUDA_LAUNCH(stream, shapeOfThreads(tiles.count * kThreads, kThreads), addTilesBefore,
                        numbers, count, tiles);

@@ -13,8 +13,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = kProductThreads;
-
 /// Rows that have a target each: the queries, or rows below them.
 struct Targets {
   const genrec_domain *rows;
@@ -30,7 +28,7 @@ __device__ bool isItem(const RankedItems &r, int64_t item) {
 }
 
 /// Puts the targets of each list into its set, with the first row of each.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     collectTargets(RankedItems r, Targets targets, ItemSets sets, Word *firstRows) {
   for (int64_t row = threadInGrid(); row < targets.rows->count; row += threadsInGrid()) {
     const int64_t item = targets.items[row];
@@ -42,7 +40,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// Scores of the targets. NaN, which nothing is at least, where there is none, or with `sets` where
 /// the list has had it before.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     scoreTargets(RankedItems r, Targets targets, ItemSets sets, const Word *firstRows,
                  float *scores) {
   for (int64_t row = threadInGrid(); row < targets.rows->count; row += threadsInGrid()) {
@@ -55,7 +53,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// ranks[row] += the items that score at least what the target does, itself among them.
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kProductThreads, 2)
     countItems(RankedItems r, Targets targets, unsigned itemBlocks, const float *targetScores,
                Word *ranks) {
   const int64_t rows = targets.rows->count, items = r.items->count;
@@ -102,7 +100,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 /// ranks[row] += those of a chunk of the library's scores. A block per row.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     countScores(RankedItems r, Targets targets, const float *targetScores, ScoreBounds bounds,
                 ScoreChunk chunk, Word *ranks) {
   for (int64_t row = blockIdx.x; row < targets.rows->count; row += gridDim.x) {
@@ -111,7 +109,7 @@ __global__ void __launch_bounds__(kThreads)
       continue;
     const float *scores = chunk.scores + place * chunk.ld, toBeat = targetScores[row];
     uint32_t count = 0;
-    for (int64_t i = threadIdx.x; i < chunk.items; i += kThreads) {
+    for (int64_t i = threadIdx.x; i < chunk.items; i += kProductThreads) {
       const int64_t item = chunk.firstItem + i;
       const float score = scores[i], bound = bounds.of(query, item);
       // Nothing is at least a NaN.
@@ -133,7 +131,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// Takes off the excluded items of each query that were counted, each once.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     uncountExcluded(RankedItems r, Targets targets, ItemSets targetSets, ItemSets seen,
                     const float *targetScores, Word *ranks) {
   for (int64_t i = threadInGrid(); i < r.excluding->count; i += threadsInGrid()) {
@@ -154,7 +152,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// Of g targets of one score each has counted the others: the first of the list gets the lowest of
 /// their g ranks.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     separateEqual(Targets targets, const Word *counted, int64_t *ranks) {
   for (int64_t row = threadInGrid(); row < targets.capacity; row += threadsInGrid()) {
     int64_t rank = 0;
@@ -210,7 +208,7 @@ void countByTiles(const RankedItems &r, const Targets &targets, const RankScratc
   const auto itemBlocks = static_cast<unsigned>(std::clamp<int64_t>(
       blocksFor(r.itemCapacity, kProductTile), 1, std::max<int64_t>(kBlocks / rowTiles, 1)));
   const dim3 grid(itemBlocks * static_cast<unsigned>(rowTiles)); // y has room for 65,535 only
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kThreads)}), countItems, r, targets,
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kProductThreads)}), countItems, r, targets,
                      itemBlocks, scratch.targetScores, ranks);
 }
 
@@ -220,15 +218,15 @@ void countByLibrary(const RankedItems &r, const Targets &targets, const RankScra
   const auto blocks = static_cast<unsigned>(std::min<int64_t>(targets.capacity, kMostBlocks));
   forChunks(r, scratch.chunk, [&](const ScoreChunk &chunk) {
     multiplyFastest(productOf(r, chunk), scratch.product, stream);
-    GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(blocks), dim3(kThreads)}), countScores, r, targets,
-                       scratch.targetScores, scratch.bounds, chunk, ranks);
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(blocks), dim3(kProductThreads)}), countScores, r,
+                       targets, scratch.targetScores, scratch.bounds, chunk, ranks);
   });
 }
 
 /// Counts into `ranks`.
 void countRanks(const RankedItems &r, const Targets &targets, const RankScratch &scratch,
                 Word *ranks, cudaStream_t stream) {
-  const LaunchShape shape = shapeOfThreads(targets.capacity, kThreads);
+  const LaunchShape shape = shapeOfThreads(targets.capacity, kProductThreads);
   const ItemSets targetSets{targets.rows, scratch.targetSlots};
   fillWords(ranks, targets.capacity, 0, stream);
   if (targets.areListed) {
@@ -242,8 +240,8 @@ void countRanks(const RankedItems &r, const Targets &targets, const RankScratch 
   if (!r.excluding || r.excludedCapacity == 0)
     return;
   fillWords(scratch.seen, 2 * r.excludedCapacity, 0xFF, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(r.excludedCapacity, kThreads), uncountExcluded, r,
-                     targets, targetSets, (ItemSets{r.excluding, scratch.seen}),
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(r.excludedCapacity, kProductThreads), uncountExcluded,
+                     r, targets, targetSets, (ItemSets{r.excluding, scratch.seen}),
                      scratch.targetScores, ranks);
 }
 
@@ -252,7 +250,7 @@ void countRanks(const RankedItems &r, const Targets &targets, const RankScratch 
 //===----------------------------------------------------------------------===//
 
 /// A warp per row.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     rankInList(const genrec_domain *domain, int64_t capacity, const float *score,
                const float *label, const uint8_t *valid, int64_t *ranks, RowNote *unranked) {
   const int64_t rows = domain->count, warps = threadsInGrid() / kWarp;
@@ -306,17 +304,17 @@ void rankLists(const RankedItems &ranked, const genrec_domain *listed, int64_t l
   const Targets rows{listed, listedCapacity, targets, true};
   const RankScratch parts(ranked, listedCapacity, true, scratch);
   countRanks(ranked, rows, parts, parts.counted, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(listedCapacity, kThreads), separateEqual, rows,
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(listedCapacity, kProductThreads), separateEqual, rows,
                      parts.counted, ranks);
 }
 
 void rankScoredLists(const genrec_domain *domain, int64_t capacity, const float *score,
                      const float *label, const uint8_t *valid, int64_t *ranks,
                      genrec_row_note *unranked, cudaStream_t stream) {
-  static_assert(kThreads % kWarp == 0);
+  static_assert(kProductThreads % kWarp == 0);
   if (capacity > 0)
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * kWarp, kThreads), rankInList, domain,
-                       capacity, score, label, valid, ranks, unranked);
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * kWarp, kProductThreads), rankInList,
+                       domain, capacity, score, label, valid, ranks, unranked);
 }
 
 } // namespace genrec::rt::cuda

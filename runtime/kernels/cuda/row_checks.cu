@@ -11,8 +11,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 template <class T>
 __global__ void __launch_bounds__(kThreads) findBeyond(DeviceRange c, RowNote *note) {
   const auto *values = static_cast<const T *>(c.values);

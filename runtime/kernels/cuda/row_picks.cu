@@ -11,7 +11,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int64_t kRowsPerWord = 64;
 
 __global__ void __launch_bounds__(kThreads)

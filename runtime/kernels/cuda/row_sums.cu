@@ -9,7 +9,7 @@
 namespace genrec::rt::kernels {
 namespace {
 
-constexpr int kThreads = 1024;
+constexpr int kChunkThreads = 1024;
 /// Chunks whose sums a thread loads together.
 constexpr int kBatch = 16;
 
@@ -88,12 +88,12 @@ __device__ float addPart(const float *column, int64_t floats, int64_t begin, int
 
 /// A block adds up `columns` columns, a power of two: each row of threads a part of the chunks that
 /// is a subtree, a power of two of them; then the parts.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kChunkThreads)
     addChunksKernel(const genrec_domain *domain, const float *sums, int64_t floats, int columns,
                     const SumResults results) {
-  __shared__ float parts[kThreads];
+  __shared__ float parts[kChunkThreads];
   const int64_t chunks = cutRows(domain->count, floats).count;
-  const int count = kThreads / columns, part = static_cast<int>(threadIdx.x) / columns;
+  const int count = kChunkThreads / columns, part = static_cast<int>(threadIdx.x) / columns;
   int64_t each = kBatch;
   while (each * count < chunks)
     each *= 2;
@@ -117,7 +117,8 @@ void addChunks(cudaStream_t stream, const genrec_domain *domain, const float *su
                const SumResults &results) {
   // A row of threads reads whole cache lines.
   const int columns = floats > 16 ? 32 : 16;
-  const cuda::LaunchShape shape{static_cast<unsigned>(cuda::blocksFor(floats, columns)), kThreads};
+  const cuda::LaunchShape shape{static_cast<unsigned>(cuda::blocksFor(floats, columns)),
+                                kChunkThreads};
   GENREC_CUDA_LAUNCH(stream, shape, addChunksKernel, domain, sums, floats, columns, results);
 }
 

@@ -13,12 +13,12 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 128, kWarps = kThreads / kWarp;
+constexpr int kRowThreads = 128, kRowWarps = kRowThreads / kWarp;
 
-LaunchShape shapeOf(int64_t rows) { return shapeOfThreads(rows * kWarp, kThreads); }
+LaunchShape shapeOf(int64_t rows) { return shapeOfThreads(rows * kWarp, kRowThreads); }
 
-__device__ int64_t warpInGrid() { return static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); }
-__device__ int64_t warpsInGrid() { return static_cast<int64_t>(gridDim.x) * kWarps; }
+__device__ int64_t warpInGrid() { return static_cast<int64_t>(blockIdx.x) * kRowWarps + warpOf(); }
+__device__ int64_t warpsInGrid() { return static_cast<int64_t>(gridDim.x) * kRowWarps; }
 
 template <class From, class To>
 using WithConstOf = std::conditional_t<std::is_const_v<From>, const To, To>;
@@ -31,8 +31,9 @@ constexpr int kRows = 4;
 /// divides rows and their places. 2^`shift` threads have a row, so that short rows keep all lanes
 /// of a warp busy.
 template <class Row, class Matrix, class Unit>
-__global__ void __launch_bounds__(kThreads) copyRows(Row *const *rows, int64_t count, int64_t units,
-                                                     int shift, Matrix *matrix, int64_t ld) {
+__global__ void __launch_bounds__(kRowThreads)
+    copyRows(Row *const *rows, int64_t count, int64_t units, int shift, Matrix *matrix,
+             int64_t ld) {
   constexpr bool kToRows = !std::is_const_v<Row>;
   using RowUnit = WithConstOf<Row, Unit>;
   using MatrixUnit = WithConstOf<Matrix, Unit>;
@@ -118,7 +119,7 @@ template <class T, class Unit> struct UnitSum {
 /// them as if they were one list, 32 addresses at a time, so that short lists wait no longer for
 /// memory than long ones.
 template <class T, class Unit>
-__global__ void __launch_bounds__(kThreads, 8)
+__global__ void __launch_bounds__(kRowThreads, 8)
     pool(const T *const *rows, const uint32_t *inverse, const int64_t *offsets, int64_t parents,
          int each, int64_t units, Pool kind, float *out, int64_t ldOut) {
   using Sum = UnitSum<T, Unit>;

@@ -17,7 +17,7 @@ namespace {
 using cuda::Piece;
 using cuda::Pieces;
 
-constexpr int kThreads = 128;
+constexpr int kTermThreads = 128;
 /// Vectors that a thread loads before it adds the first.
 constexpr int kAtOnce = 8;
 /// Columns up to which a result is added up as a whole. Of a wider one all rows are added up kSlice
@@ -149,7 +149,7 @@ constexpr int kLookers = 4;
 
 /// begins[row] = where its terms begin in the order, for rows 0 … rows: before all that are for
 /// later rows.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kTermThreads)
     findBegins(const uint32_t *keys, const uint32_t *order, int64_t count, int64_t rows,
                int64_t *begins) {
   using Lookers = Lanes<kLookers>;
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// to[at] = the coefficient of the term at `at`.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kTermThreads)
     orderCoefficients(const OrderedTerms from, int64_t count, float *to) {
   for (int64_t at = cuda::threadInGrid(); at < count; at += cuda::threadsInGrid()) {
     float coefficient;
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// The pieces of level 1.
 template <int L, int V, class Element>
-__global__ void __launch_bounds__(kThreads, kBlocks<V>)
+__global__ void __launch_bounds__(kTermThreads, kBlocks<V>)
     sumTermPieces(const OrderedTerms from, const Pieces pieces) {
   using Sums = SumLanes<L, V, Element>;
   const int64_t count = pieces.counts[1], width = from.shape.width;
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<V>)
 
 /// The rows of the result: terms are added, of giants the pieces that are left.
 template <int L, int V, class Element>
-__global__ void __launch_bounds__(kThreads, kBlocks<V>)
+__global__ void __launch_bounds__(kTermThreads, kBlocks<V>)
     addOrdered(const OrderedTerms from, const int64_t *begins, const Pieces pieces, int levels,
                float *to, int64_t rows) {
   using Sums = SumLanes<L, V, Element>;
@@ -247,7 +247,7 @@ struct Scratch {
 };
 
 cuda::LaunchShape shapeOf(int64_t threads, int slices = 1) {
-  cuda::LaunchShape shape = cuda::shapeOfThreads(threads, kThreads);
+  cuda::LaunchShape shape = cuda::shapeOfThreads(threads, kTermThreads);
   shape.grid.y = static_cast<unsigned>(slices); // one slice begins after another
   return shape;
 }

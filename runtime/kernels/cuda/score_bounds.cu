@@ -12,8 +12,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 /// norms[row] = the length of a vector of `dim` floats. A warp per row.
 __global__ void __launch_bounds__(kThreads)
     measureRows(const genrec_domain *domain, int64_t capacity, const float *rows, int64_t ld,

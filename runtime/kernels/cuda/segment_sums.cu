@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kPieceThreads)
 }
 
 /// As an argument of a kernel, what the host knows needs no memory of the host that stays.
-__global__ void writeSums(SegmentSums from, SegmentSums *to) { *to = from; }
+__global__ void copySums(SegmentSums from, SegmentSums *to) { *to = from; }
 
 } // namespace
 
@@ -40,7 +40,7 @@ const SegmentSums *SegmentReduction::run(int64_t count, const uint32_t *used, in
   }
   const SegmentSums result{terms, offsets, pieces.firstOf, pieces.sums, dim, levels};
   SegmentSums *onDevice = sums.ensure(1, stream);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), writeSums, result, onDevice);
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), copySums, result, onDevice);
   return onDevice;
 }
 

@@ -10,7 +10,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = kProductThreads;
 /// A result of fewer tiles is cut along a contraction of more than kChunk steps.
 constexpr int64_t kEnoughTiles = 128, kChunk = 4096;
 constexpr int64_t kMostPartialBytes = int64_t(64) << 20;
@@ -23,10 +22,10 @@ __device__ int64_t sizeOf(const ProductSize &size) {
 }
 
 /// How a contraction is cut.
-struct Chunks {
+struct ProductChunks {
   int64_t steps, count;
 
-  explicit Chunks(const SizedProduct &p) : steps(std::max<int64_t>(p.k.most, 1)), count(1) {
+  explicit ProductChunks(const SizedProduct &p) : steps(std::max<int64_t>(p.k.most, 1)), count(1) {
     const int64_t tiles = blocksFor(p.m.most, kProductTile) * blocksFor(p.n.most, kProductTile);
     if (p.inOrder || tiles >= kEnoughTiles || p.k.most <= kChunk)
       return;
@@ -57,7 +56,7 @@ __host__ __device__ unsigned tilesAcross(const SizedProduct &p) {
 /// A block per tile, of which x has all (y has room for 65,535: rows may be items of a catalogue),
 /// and chunk. With `partial`, which is [chunk][m][n] by their bounds, sums go there.
 template <bool LeftTransposed, bool RightTransposed>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kProductThreads)
     multiplyTiles(SizedProduct p, int64_t chunkSteps, float *partial) {
   const int64_t rows = sizeOf(p.m), columns = sizeOf(p.n), steps = sizeOf(p.k);
   const unsigned across = tilesAcross(p);
@@ -97,8 +96,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// The chunks' sums in order.
-__global__ void __launch_bounds__(kThreads)
-    addChunks(SizedProduct p, int64_t chunkSteps, const float *partial) {
+__global__ void __launch_bounds__(kProductThreads)
+    addProductChunks(SizedProduct p, int64_t chunkSteps, const float *partial) {
   const int64_t rows = sizeOf(p.m), columns = sizeOf(p.n), steps = sizeOf(p.k);
   const int64_t chunks = (steps + chunkSteps - 1) / chunkSteps;
   for (int64_t i = threadInGrid(); i < p.m.most * p.n.most; i += threadsInGrid()) {
@@ -123,22 +122,22 @@ Kernel kernelOf(const SizedProduct &p) {
 } // namespace
 
 int64_t productScratchBytes(const SizedProduct &product) {
-  const Chunks chunks(product);
+  const ProductChunks chunks(product);
   return chunks.count > 1 ? chunks.count * product.m.most * product.n.most * 4 : 0;
 }
 
 void multiply(const SizedProduct &product, void *scratch, cudaStream_t stream) {
   if (product.m.most == 0 || product.n.most == 0)
     return;
-  const Chunks chunks(product);
+  const ProductChunks chunks(product);
   auto *partial = chunks.count > 1 ? static_cast<float *>(scratch) : nullptr;
   const auto down = static_cast<unsigned>(blocksFor(product.m.most, kProductTile));
   const dim3 grid(tilesAcross(product) * down, 1, static_cast<unsigned>(chunks.count));
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kThreads)}), kernelOf(product), product,
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kProductThreads)}), kernelOf(product), product,
                      chunks.steps, partial);
   if (partial)
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(product.m.most * product.n.most, kThreads), addChunks,
-                       product, chunks.steps, partial);
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(product.m.most * product.n.most, kProductThreads),
+                       addProductChunks, product, chunks.steps, partial);
 }
 
 } // namespace genrec::rt::cuda

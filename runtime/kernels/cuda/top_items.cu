@@ -12,7 +12,7 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kDigits = 256;
+constexpr int kDigitValues = 256;
 /// What is written over the score of an excluded item: a NaN that no product gives.
 constexpr uint32_t kHidden = 0x7FC0DEAD;
 
@@ -32,7 +32,7 @@ __device__ int64_t itemOfCandidate(Word candidate) {
 }
 
 /// The best so far of each query of a tile, and a chunk of scores.
-struct Selection {
+struct BestSelection {
   Word *better;   ///< [queries][ld]
   Word *best[2];  ///< [queries][k]
   int64_t *sizes; ///< [queries] of `best`
@@ -42,7 +42,7 @@ struct Selection {
 
 struct SelectionScratch {
   ScoreChunk most;
-  Selection selection;
+  BestSelection selection;
   bool isByLibrary;
   ScoreBounds bounds; ///< of the library's scores
   void *product;
@@ -108,7 +108,7 @@ __device__ float exactScore(const RankedItems &r, const Scores &scores, int64_t 
 
 /// What a block of selectBest shares.
 struct Shared {
-  uint32_t digits[kDigits];
+  uint32_t digits[kDigitValues];
   uint32_t found;
   Word prefix;
   int64_t wanted;
@@ -129,11 +129,11 @@ __device__ Word selectGreatest(Shared &shared, int64_t wanted, int64_t count, co
     for (int64_t i = threadIdx.x; i < count; i += kThreads) {
       const Word word = at(i);
       if ((word & above) == shared.prefix)
-        atomicAdd(shared.digits + (word >> shift & (kDigits - 1)), 1u);
+        atomicAdd(shared.digits + (word >> shift & (kDigitValues - 1)), 1u);
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-      int digit = kDigits - 1;
+      int digit = kDigitValues - 1;
       for (; shared.digits[digit] < shared.wanted; --digit)
         shared.wanted -= shared.digits[digit];
       shared.prefix |= static_cast<Word>(digit) << shift;
@@ -145,8 +145,8 @@ __device__ Word selectGreatest(Shared &shared, int64_t wanted, int64_t count, co
 
 /// A block per query: the k best of a chunk and of those before, `from`.
 __global__ void __launch_bounds__(kThreads)
-    selectBest(RankedItems r, Selection s, Scores scores, const Word *from, Word *into) {
-  static_assert(kThreads == kDigits);
+    selectBest(RankedItems r, BestSelection s, Scores scores, const Word *from, Word *into) {
+  static_assert(kThreads == kDigitValues);
   __shared__ Shared shared;
   const ScoreChunk &c = scores.chunk;
   const int64_t query = blockIdx.x;
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// A thread per place of the result: candidates go where as many are greater.
 __global__ void __launch_bounds__(kThreads)
-    writeBest(RankedItems r, Selection s, int64_t firstQuery, int64_t queries, const Word *from,
+    writeBest(RankedItems r, BestSelection s, int64_t firstQuery, int64_t queries, const Word *from,
               int64_t *index, float *score) {
   for (int64_t i = threadInGrid(); i < queries * s.k; i += threadsInGrid()) {
     const int64_t query = i / s.k, place = i % s.k, row = firstQuery + query;
@@ -231,7 +231,7 @@ void topItems(const RankedItems &ranked, int64_t k, int64_t *index, float *score
   if (k <= 0)
     return;
   const SelectionScratch scratch(ranked, k, memory);
-  const Selection &s = scratch.selection;
+  const BestSelection &s = scratch.selection;
   if (scratch.isByLibrary)
     computeNorms(ranked, scratch.bounds, stream);
   ScoreChunk chunk = scratch.most;

@@ -12,8 +12,7 @@
 
 namespace genrec::rt::cuda {
 
-using namespace unique;
-
+namespace unique {
 namespace {
 
 /// The results of no ids.
@@ -24,9 +23,8 @@ void clear(const UniqueResult &result, int64_t *offsets, int64_t parts, cudaStre
         cudaMemsetAsync(offsets, 0, static_cast<size_t>(parts + 1) * sizeof(int64_t), stream));
 }
 
-LaunchShape shapeOf(int64_t items) { return shapeOfThreads(items, kThreads); }
 int64_t tilesOf(int64_t count) { return blocksFor(count, Marked::kItems); }
-int64_t wordsOf(int64_t count) { return tilesOf(count) * (Marked::kItems / kWarp); }
+int64_t noteWords(int64_t count) { return tilesOf(count) * (Marked::kItems / kWarp); }
 
 /// Threads that clear: one for each two positions of so many words of notes.
 __host__ __device__ constexpr int64_t clearedItems(int64_t words) { return words * kWarp / 2; }
@@ -269,9 +267,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 }
 
 } // namespace
+} // namespace unique
 
 void Unique::reserve(int64_t count, cudaStream_t stream) {
-  const int64_t words = wordsOf(count);
+  const int64_t words = unique::noteWords(count);
   slots.ensure(2 * count, stream);
   slotOf.ensure(count, stream);
   firsts.ensure(words, stream);
@@ -279,33 +278,35 @@ void Unique::reserve(int64_t count, cudaStream_t stream) {
   ranks.ensure(words, stream);
 }
 
-Batch Unique::place(const int64_t *ids, int64_t count, const int64_t *segmentOffsets,
-                    int64_t segments, bool skipsZero, const Owners &owners,
-                    const LookBackTiles &ofOwners, cudaStream_t stream) {
-  const int64_t words = wordsOf(count);
+unique::Batch Unique::place(const int64_t *ids, int64_t count, const int64_t *segmentOffsets,
+                            int64_t segments, bool skipsZero, const unique::Owners &owners,
+                            const LookBackTiles &ofOwners, cudaStream_t stream) {
+  using namespace unique;
+  const int64_t words = noteWords(count);
   reserve(count, stream);
   const Batch batch{ids,           count,         segmentOffsets, segments,     slots.data(),
                     slotOf.data(), firsts.data(), repeats.data(), ranks.data(), skipsZero};
-  GENREC_CUDA_LAUNCH(stream, shapeOf(clearedItems(words)), clearSlots, batch, words, ofOwners,
-                     owners);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(tilesOf(count) * kThreads), placeIds, batch, tilesOf(count),
-                     owners);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(clearedItems(words), kThreads), clearSlots, batch,
+                     words, ofOwners, owners);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(tilesOf(count) * kThreads, kThreads), placeIds, batch,
+                     tilesOf(count), owners);
   return batch;
 }
 
 void Unique::number(const int64_t *ids, int64_t count, const int64_t *segmentOffsets,
                     int64_t segments, bool skipsZero, const UniqueResult &result,
                     cudaStream_t stream) {
+  using namespace unique;
   if (count == 0)
     return clear(result, result.offsets, segments, stream);
   const Batch batch = place(ids, count, segmentOffsets, segments, skipsZero, {}, {}, stream);
-  const int64_t words = wordsOf(count), // below 2^26
+  const int64_t words = noteWords(count), // below 2^26
       part = blocksFor(blocksFor(words, kMostRankBlocks), kThreads) * kThreads;
   GENREC_CUDA_LAUNCH(
       stream, (LaunchShape{dim3(static_cast<unsigned>(blocksFor(words, part))), dim3(kThreads)}),
       rankFirsts, batch, static_cast<int>(words), static_cast<int>(part), result);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(tilesOf(count) * kThreads), writeNumbers, batch,
-                     tilesOf(count), result);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(tilesOf(count) * kThreads, kThreads), writeNumbers,
+                     batch, tilesOf(count), result);
 }
 
 void Unique::run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
@@ -322,6 +323,7 @@ void Unique::runWithoutZero(const int64_t *ids, int64_t count, const UniqueResul
 
 void Unique::runByOwner(const int64_t *ids, int64_t count, uint32_t ownerCount,
                         const UniqueResult &result, int64_t *ownerOffsets, cudaStream_t stream) {
+  using namespace unique;
   if (ownerCount < 1 || ownerCount > kMostOwners)
     throw std::invalid_argument("ids of " + std::to_string(ownerCount) +
                                 " owners: there are from 1 to " + std::to_string(kMostOwners));
@@ -332,8 +334,8 @@ void Unique::runByOwner(const int64_t *ids, int64_t count, uint32_t ownerCount,
   const LookBackTiles tiles{states.ensure(LookBackTiles::words(tileCount, ownerCount), stream),
                             tileCount, ownerCount};
   const Batch batch = place(ids, count, nullptr, 1, false, owners, tiles, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(tileCount * kThreads), numberByOwner, batch, tiles,
-                     ByOwner(owners, ownerOffsets), result);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(tileCount * kThreads, kThreads), numberByOwner, batch,
+                     tiles, ByOwner(owners, ownerOffsets), result);
 }
 
 } // namespace genrec::rt::cuda

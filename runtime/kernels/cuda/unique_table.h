@@ -6,12 +6,13 @@
 #include "marked.h"
 
 #include "genrec_rt/identity.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/offsets.h"
 
 namespace genrec::rt::cuda::unique {
 
 /// Four blocks on a multiprocessor: the tiles of 1 Mi ids are under way together.
-constexpr int kThreads = 256, kEach = 8;
+constexpr int kEach = 8;
 [[maybe_unused]] constexpr int kBlocks = 4;
 using Marked = MarkedTile<kThreads, kEach>;
 

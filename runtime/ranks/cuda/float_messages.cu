@@ -12,8 +12,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 __global__ void __launch_bounds__(kThreads)
     narrowKernel(const float *from, int64_t count, Bf16 *to) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())

@@ -14,8 +14,6 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
 /// 2^shift threads have a row.
 int shiftOf(int64_t widest) {
   return std::min(5, static_cast<int>(std::bit_width(static_cast<uint64_t>(widest - 1))));

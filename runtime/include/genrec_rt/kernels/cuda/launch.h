@@ -48,6 +48,9 @@ cudaError_t launchKernel(cudaStream_t stream, const LaunchShape &shape, void (*k
 
 } // namespace detail
 
+/// Threads of a block whose kernel has no reason for another number.
+constexpr int kThreads = 256;
+
 /// ceil(count / per), for the number of blocks.
 constexpr int64_t blocksFor(int64_t count, int64_t per) { return (count + per - 1) / per; }
 
