@@ -269,6 +269,31 @@ TEST_P(Streams, APinnedBufferWrittenWhileACopyReadsIt) {
             HasSubstr("which copy in stream"), HasSubstr("reads: the host has not waited")));
 }
 
+TEST_P(Streams, ManyBytesCopiedIntoPagesInUse) {
+  Pinned buffer(1 << 14);
+  Ints data(std::vector<int>(64, 0));
+  std::vector<int> values((1 << 14) - 64);
+  std::iota(values.begin(), values.end(), 1);
+  auto copyIn = [&](size_t to) {
+    std::memcpy(buffer.data + to, values.data(), values.size() * sizeof(int));
+  };
+  auto startCopyOf = [&](size_t from) {
+    GENREC_CUDA_CHECK(
+        cudaMemcpyAsync(data.data, buffer.data + from, 256, cudaMemcpyHostToDevice, first));
+  };
+  EXPECT_EQ(accusation([&] {
+              startCopyOf(0);
+              copyIn(64);
+              EXPECT_TRUE(std::equal(values.begin(), values.end(), buffer.data + 64));
+            }),
+            "none");
+  EXPECT_THAT(accusation([&] {
+                startCopyOf(512);
+                copyIn(0);
+              }),
+              HasSubstr("race in pinned memory: the host writes at byte 2048 of an allocation"));
+}
+
 TEST_P(Streams, APinnedResultReadBeforeItIsThere) {
   Pinned result(10);
   Ints data(std::vector<int>(10, 3));

@@ -19,11 +19,6 @@ struct Allocation {
   OperationInfo made;     ///< by cudaMallocAsync: `what` is empty for others
 };
 
-// Addresses are never given out twice, so that a freed one is always known as such. Every device
-// has a region, the last one is pinned memory.
-constexpr int kMostDevices = 4;
-constexpr size_t kRegionBytes = size_t(512) << 30;
-constexpr size_t kArenaBytes = kRegionBytes * (kMostDevices + 1);
 constexpr size_t kPageBytes = 4096;
 
 struct Arena {
@@ -39,7 +34,7 @@ struct Arena {
   std::map<char *, Allocation> allocations;
 
   Arena();
-  bool holds(const void *memory) const { return memory >= base && memory < base + kArenaBytes; }
+  bool holds(const void *memory) const { return offsetOf(memory) < kArenaBytes; }
   size_t offsetOf(const void *memory) const {
     return static_cast<size_t>(static_cast<const char *>(memory) - base);
   }
@@ -55,7 +50,10 @@ struct Arena {
   /// The one that starts there, or null.
   Allocation *startingAt(void *memory);
 };
-Arena &arena();
+inline Arena &arena() {
+  static Arena instance;
+  return instance;
+}
 
 /// "at byte 4 of an allocation of 40 bytes"
 std::string describeAddress(const void *memory);

@@ -47,11 +47,15 @@ void __tsan_vptr_read(void **) {}
   do {                                                                                             \
     if (simt::insideEngine)                                                                        \
       break;                                                                                       \
-    if (simt::onDevice)                                                                            \
-      simt::machine.accessedFrom = __builtin_return_address(0);                                    \
+    if (!simt::onDevice) {                                                                         \
+      if (simt::isOfArena(at))                                                                     \
+        simt::checkHost(at, bytes);                                                                \
+      break;                                                                                       \
+    }                                                                                              \
+    simt::machine.accessedFrom = __builtin_return_address(0);                                      \
     if (simt::isOwnStack(at))                                                                      \
       break;                                                                                       \
-    if (isAligned)                                                                                 \
+    if (isAligned && reinterpret_cast<uintptr_t>(at) % bytes)                                      \
       simt::checkAlignment(at, bytes);                                                             \
     simt::checkAccess(at, bytes, isWrite);                                                         \
   } while (false)

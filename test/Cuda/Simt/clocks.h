@@ -135,7 +135,7 @@ struct Handed {
   }
   void reset(size_t threads) {
     known.reset(threads);
-    fenced = {};
+    fenced.reset(0);
   }
 };
 

@@ -14,9 +14,19 @@ namespace simt {
 
 namespace {
 
+/// Whether the running operation knows of another. Words that lie together were touched by the same
+/// few: what is known of the last ones is kept.
 bool isKnown(uint32_t number) {
+  static uint64_t kept[64] = {};
+  const uint64_t both = uint64_t(machine.operation->number) << 32 | number;
+  uint64_t &last = kept[number % std::size(kept)];
+  if (last == both)
+    return true;
   const OperationInfo &info = operationInfo(number);
-  return knows(machine.operation->known, info.timeline, info.clock);
+  if (!knows(machine.operation->known, info.timeline, info.clock))
+    return false;
+  last = both;
+  return true;
 }
 
 [[noreturn]] void accuse(uint32_t other, bool otherWrites, bool isWrite, size_t offset) {

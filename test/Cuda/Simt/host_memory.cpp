@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <execinfo.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -149,7 +150,7 @@ std::string conflict(const char *at, bool isWrite) {
 
 //===-- faults -------------------------------------------------------------===//
 
-constexpr greg_t kTrapFlag = 0x100;
+constexpr greg_t kTrapFlag = 0x100, kDirectionFlag = 0x400;
 thread_local std::array<uintptr_t, 8> stepped; ///< pages that are open for one instruction
 thread_local size_t steppedCount = 0;
 
@@ -190,6 +191,37 @@ bool openPage(uintptr_t at) {
   return mprotect(reinterpret_cast<void *>(at), kPageBytes, PROT_READ | PROT_WRITE) == 0;
 }
 
+/// memcpy copies much by one instruction, `rep movsb`, of which one byte is done where instructions
+/// are done one by one. What the host may touch of an open page is copied here instead; false where
+/// it is another instruction.
+bool copyAsInstructed(char *at, bool isWrite, ucontext_t &context) {
+  greg_t *registers = context.uc_mcontext.gregs;
+  constexpr unsigned char kRepMovsb[] = {0xF3, 0xA4};
+  if (std::memcmp(reinterpret_cast<void *>(registers[REG_RIP]), kRepMovsb, sizeof(kRepMovsb)) ||
+      registers[REG_EFL] & kDirectionFlag)
+    return false;
+  auto *to = reinterpret_cast<char *>(registers[REG_RDI]);
+  const auto *from = reinterpret_cast<const char *>(registers[REG_RSI]);
+  const auto most = std::min(static_cast<size_t>(registers[REG_RCX]),
+                             kPageBytes - reinterpret_cast<uintptr_t>(at) % kPageBytes);
+  const char *beside = isWrite ? from : to;
+  if (at != (isWrite ? to : from) || isOfArena(beside) || isPinned(beside) ||
+      isPinned(beside + most))
+    return false;
+  auto mayTouch = [&](const char *byte) {
+    return (!isOfArena(byte) || *arena().shadowOf(byte) == written) &&
+           conflict(byte, isWrite).empty();
+  };
+  size_t count = 0;
+  while (count < most && mayTouch(at + count))
+    ++count;
+  std::memcpy(to, from, count);
+  registers[REG_RDI] += static_cast<greg_t>(count);
+  registers[REG_RSI] += static_cast<greg_t>(count);
+  registers[REG_RCX] -= static_cast<greg_t>(count);
+  return true;
+}
+
 /// True where the access may be repeated.
 bool resolveFault(char *at, ucontext_t &context) {
   if (arena().holds(at) && !arena().isPinned(at) && !watch().isDeviceOpen)
@@ -221,6 +253,10 @@ bool resolveFault(char *at, ucontext_t &context) {
            (arena().isPinned(at) ? describeAddress(at) : std::string("registered memory")) +
            place() + ", which " + other + ": the host has not waited for that");
     found->second.protection = PROT_READ | PROT_WRITE;
+    return true;
+  }
+  if (copyAsInstructed(at, isWrite, context)) {
+    mprotect(page, kPageBytes, found->second.protection);
     return true;
   }
   if (steppedCount < stepped.size())

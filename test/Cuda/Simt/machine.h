@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
@@ -42,6 +43,11 @@ template <class T> struct Groups {
   std::vector<size_t> sizes; ///< of closed groups
   size_t closed = 0;         ///< items in them
 
+  void clear() {
+    items.clear();
+    sizes.clear();
+    closed = 0;
+  }
   void commit() {
     sizes.push_back(items.size() - closed);
     closed = items.size();
@@ -92,7 +98,6 @@ struct BufferedStore {
 
 /// One CUDA thread.
 struct Thread {
-  void *stackPointer = nullptr;
   State state = State::done;
   int number = 0; ///< in its block
   Extent index;
@@ -119,11 +124,29 @@ struct Thread {
   bool productsFenced = false;
   std::vector<Reduction> reductions;
   size_t committedReductions = 0;
+
+  /// As a new one, in the memory that its lists have.
+  void restart(size_t threads) {
+    knows.reset(threads);
+    clock = 1;
+    released.reset();
+    learned.reset();
+    unfenced.clear();
+    stores.clear();
+    copies.clear();
+    products.clear();
+    productClock = 0;
+    productsFenced = false;
+    reductions.clear();
+    committedReductions = 0;
+  }
 };
 
 /// Who last touched a word of memory.
 struct Note {
-  uint32_t operation = 0;               ///< whose notes these are: the numbers of those that ran
+  /// Whose notes these are: the number of an operation that ran, or of a block that had this shared
+  /// memory (Block::stamp). Those of others count as none, so that nobody has to clear them.
+  uint32_t operation = 0;
   uint32_t writer = 0, readers[2] = {}; ///< block << kActorBits | actor
   Clock written = 0, read[2] = {};
   uint8_t writeMask : 4, initialised : 4; ///< bytes of the word
@@ -198,24 +221,30 @@ struct Warp {
   /// last one that came.
   uint32_t same = 0, mask = 0;
   WarpOp op = WarpOp::sync;
-  std::vector<int> ready; ///< threads
+  uint8_t ready[kWarp]; ///< lanes that can go on: the first Block::readyIn of the warp
 };
 
 /// One resident block: its threads and its copy of shared memory.
 struct Block {
   bool active = false;
   uint32_t number = 0; ///< in the launch
+  uint32_t stamp = 0;  ///< of all blocks of all launches
   Extent index;
   int live = 0, done = 0, waiting = 0;
   int votes = 0, voteResult = 0;
   Place barrierPlace;
   NamedBarrier named[kNamedBarriers];
   std::unordered_map<const void *, MemoryBarrier> memoryBarriers;
-  std::vector<Thread> threads;
+  std::vector<Thread> made;  ///< as many as a launch had, to be used again
+  std::span<Thread> threads; ///< of this launch
+  /// Of each thread while another one runs. They lie together, so that its stack is on its way to the
+  /// caches while the rest of it is read.
+  void *stackPointers[kMostThreads];
   std::vector<Clock> bulkClocks;
   std::vector<BoxCopy> boxes; ///< under way
   Warp warps[kMostWarps];
-  int readyCount = 0;
+  uint8_t readyIn[kMostWarps] = {};
+  int readyCount = 0;              ///< of all warps
   std::vector<uint8_t> priorities; ///< warps, the first runs first
   char *stacks = nullptr;
   int guarded = 0;                   ///< stacks with a page before them that nobody may touch
@@ -239,6 +268,7 @@ struct Machine {
   Launch launch;
   int threadsPerBlock = 0;
   uint32_t blocksStarted = 0;
+  uint32_t stamps = 0; ///< blocks of all launches that started
   std::vector<std::unique_ptr<Block>> blocks;
   Block *block = nullptr;       ///< whose shared memory is in place
   Thread *thread = nullptr;     ///< null while the host runs
@@ -278,6 +308,17 @@ inline bool isOwnStack(const void *at) {
   return static_cast<size_t>(static_cast<const char *>(at) - ownStack) < kStackBytes;
 }
 
+// Memory of devices and pinned memory (arena.h). Addresses are never given out twice, so that a
+// freed one is always known as such. Every device has a region, the last one is pinned memory.
+// Nothing is of it before it is made.
+constexpr size_t kRegionBytes = size_t(512) << 30;
+constexpr int kMostDevices = 4;
+constexpr size_t kArenaBytes = kRegionBytes * (kMostDevices + 1);
+extern constinit uintptr_t arenaBase;
+inline bool isOfArena(const void *at) {
+  return reinterpret_cast<uintptr_t>(at) - arenaBase < kArenaBytes;
+}
+
 /// Until the end of the scope the engine runs.
 class Inside {
 public:
@@ -313,8 +354,11 @@ Completion completionOf(const Options &options);
 
 //===-- memory.cpp --------------------------------------------------------===//
 
-/// Called for every access that compiled code makes.
+/// Called for accesses that compiled code makes while a kernel's thread runs, but for those of its
+/// own stack.
 void checkAccess(const void *memory, size_t bytes, bool isWrite);
+/// Called for the host's accesses of memory of devices.
+void checkHost(const void *memory, size_t bytes);
 /// One that must be aligned to its size on a device.
 void checkAlignment(const void *memory, size_t bytes);
 /// The access of somebody to shared or device memory: bounds, initialisation, races.
@@ -330,7 +374,8 @@ std::string accessText(size_t bytes, bool isWrite);
 //===-- static_shared.cpp -------------------------------------------------===//
 
 bool isStaticShared(const void *memory);
-void checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
+/// False, and nothing done, where that is no static shared memory.
+bool checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
                        bool notesIt);
 /// A block that starts has written none.
 void startStaticShared(Block &block);
@@ -342,10 +387,10 @@ size_t staticSharedBytes(const Block &block);
 
 //===-- races.cpp ---------------------------------------------------------===//
 
-/// Checks and notes an access of `bytes` from `offset` of what `notes` describe by word; `where`
-/// names it for messages. `history`: of memory that outlives a kernel, else null.
+/// Checks and notes an access of `bytes` from `offset` of what `notes` describe by word. `history`:
+/// of memory of devices, which outlives a kernel; null for shared memory.
 void checkNotes(Note *notes, History *history, size_t offset, size_t bytes, bool isWrite,
-                bool notesIt, const Accessor &who, const char *where);
+                bool notesIt, const Accessor &who);
 
 //===-- history.cpp -------------------------------------------------------===//
 
@@ -357,7 +402,9 @@ void checkHistory(const History &history, uint32_t mask, bool isWrite, bool isAt
 
 //===-- order.cpp ---------------------------------------------------------===//
 
-Accessor accessorOf(const Thread &thread, bool isAtomic = false);
+inline Accessor accessorOf(const Thread &thread, bool isAtomic = false) {
+  return {thread.knows.known, nullptr, static_cast<size_t>(thread.number), thread.clock, isAtomic};
+}
 void startClocks(Block &block);
 /// All of a group know what each knew. Their stores are seen.
 void meet(Block &block, const std::vector<Thread *> &group);

@@ -24,18 +24,23 @@ constexpr size_t kRedZone = 256;
 /// Whether all bytes have been written: of the sizes that a thread accesses at once.
 bool areWritten(const uint8_t *shadow, size_t bytes) {
   constexpr uint64_t kAll = written * 0x0101010101010101ull;
-  uint64_t word = kAll;
-  if (bytes == 8)
+  uint64_t word = kAll, more = kAll;
+  if (bytes == 4)
+    std::memcpy(&word, shadow, 4);
+  else if (bytes == 8 || bytes == 16)
     std::memcpy(&word, shadow, 8);
-  else if (bytes <= 4)
+  else if (bytes < 4)
     std::memcpy(&word, shadow, bytes);
   else
     return false;
-  return word == kAll;
+  if (bytes == 16)
+    std::memcpy(&more, shadow + 8, 8);
+  return word == kAll && more == kAll;
 }
 
 /// Fails where something may not be read, or written.
-void checkShadow(const uint8_t *shadow, const void *memory, size_t bytes, bool isWrite) {
+[[gnu::noinline]] void checkShadow(const uint8_t *shadow, const void *memory, size_t bytes,
+                                   bool isWrite) {
   for (size_t i = 0; i < bytes; ++i) {
     const char *at = static_cast<const char *>(memory) + i;
     if (shadow[i] == outside)
@@ -49,21 +54,29 @@ void checkShadow(const uint8_t *shadow, const void *memory, size_t bytes, bool i
   }
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void accuseOfDevice(int region, size_t bytes, bool isWrite) {
+  fail("memory of device " + std::to_string(region) + ": " + accessText(bytes, isWrite) + " by " +
+       self() + " on device " + std::to_string(machine.operation->device));
+}
+
 void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWrite, bool notesIt) {
-  uint8_t *shadow = arena().shadowOf(memory);
+  Arena &all = arena();
+  const size_t offset = all.offsetOf(memory);
+  // All of these are far apart, and seldom in a cache.
+  __builtin_prefetch(&all.notes[offset / 4]);
+  __builtin_prefetch(&all.history[offset / 4]);
+  uint8_t *shadow = all.shadow + offset;
   if (!areWritten(shadow, bytes)) {
     checkShadow(shadow, memory, bytes, isWrite);
     if (isWrite && notesIt)
       std::memset(shadow, written, bytes);
   }
-  const int region = arena().regionOf(memory);
+  const int region = all.regionOf(memory);
   if (region == kMostDevices)
     noteHostPage(memory, bytes, isWrite);
   else if (region != machine.operation->device)
-    fail("memory of device " + std::to_string(region) + ": " + accessText(bytes, isWrite) + " by " +
-         self() + " on device " + std::to_string(machine.operation->device));
-  checkNotes(arena().notes, arena().history, arena().offsetOf(memory), bytes, isWrite, notesIt, who,
-             "device");
+    accuseOfDevice(region, bytes, isWrite);
+  checkNotes(all.notes, all.history, offset, bytes, isWrite, notesIt, who);
 }
 
 constexpr size_t kNear = 4096; // as far past the end as an access still counts as meant for it
@@ -73,15 +86,19 @@ bool isDynamicShared(const char *at) {
   return at >= base && at < base + machine.launch.dynamicBytes + kNear;
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void accuseBeyondShared(size_t offset, size_t bytes,
+                                                               bool isWrite) {
+  fail("out of bounds: " + accessText(bytes, isWrite) + " by " + self() + " at byte " +
+       std::to_string(offset) + " of " + std::to_string(machine.launch.dynamicBytes) +
+       " bytes of dynamic shared memory");
+}
+
 void checkDynamicShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
                         bool notesIt) {
   size_t offset = static_cast<size_t>(at - static_cast<const char *>(dynamicShared()));
   if (offset + bytes > machine.launch.dynamicBytes)
-    fail("out of bounds: " + accessText(bytes, isWrite) + " by " + self() + " at byte " +
-         std::to_string(offset) + " of " + std::to_string(machine.launch.dynamicBytes) +
-         " bytes of dynamic shared memory");
-  checkNotes(machine.block->dynamicNotes.get(), nullptr, offset, bytes, isWrite, notesIt, who,
-             "shared");
+    accuseBeyondShared(offset, bytes, isWrite);
+  checkNotes(machine.block->dynamicNotes.get(), nullptr, offset, bytes, isWrite, notesIt, who);
 }
 
 /// Whether a variable of the program or of an object that it has loaded lies there: a model's
@@ -91,43 +108,29 @@ bool isOfProgram(const char *at) {
   return (at >= __executable_start && at < _end) || dladdr(at, &object) != 0;
 }
 
+/// Of what is none of the memories of devices: kernels read constants there.
+[[gnu::noinline]] void checkProgram(const char *at, size_t bytes, bool isWrite) {
+  if (!isOfProgram(at))
+    fail("host memory: " + accessText(bytes, isWrite) + " by " + self() +
+         " of what is neither its stack nor shared nor device memory");
+  if (isWrite)
+    fail("host memory: " + accessText(bytes, isWrite) + " of a variable of the program by " +
+         self());
+}
+
+/// Of what is not the arena's.
+void checkBeside(const Accessor &who, const char *at, size_t bytes, bool isWrite, bool notesIt) {
+  if (checkStaticShared(who, at, bytes, isWrite, notesIt))
+    return;
+  if (isDynamicShared(at))
+    return checkDynamicShared(who, at, bytes, isWrite, notesIt);
+  checkProgram(at, bytes, isWrite);
+}
+
 void checkSomewhere(const Accessor &who, const char *at, size_t bytes, bool isWrite, bool notesIt) {
   if (arena().holds(at))
     return checkArena(who, at, bytes, isWrite, notesIt);
-  if (isStaticShared(at))
-    return checkStaticShared(who, at, bytes, isWrite, notesIt);
-  if (isDynamicShared(at))
-    return checkDynamicShared(who, at, bytes, isWrite, notesIt);
-  if (isOfProgram(at)) {
-    if (isWrite)
-      fail("host memory: " + accessText(bytes, isWrite) + " of a variable of the program by " +
-           self());
-    return; // constants
-  }
-  fail("host memory: " + accessText(bytes, isWrite) + " by " + self() +
-       " of what is neither its stack nor shared nor device memory");
-}
-
-void checkThread(const char *at, size_t bytes, bool isWrite) {
-  if (isOwnStack(at))
-    return;
-  Thread &thread = *machine.thread;
-  if (!thread.stores.empty())
-    showStoresAt(thread, at, bytes);
-  checkSomewhere(accessorOf(thread), at, bytes, isWrite, true);
-  if (machine.options.preemptOneIn && arena().holds(at) &&
-      machine.draw() % machine.options.preemptOneIn == 0)
-    giveWay();
-}
-
-void checkHost(const char *at, size_t bytes) {
-  if (!arena().holds(at) || arena().isPinned(at)) // of pinned memory: host_memory.cpp
-    return;
-  Inside inside;
-  Lock lock;
-  std::fprintf(stderr, "simt: the host touches device memory (%zu bytes, %s)\n", bytes,
-               describeAddress(at).c_str());
-  std::abort();
+  checkBeside(who, at, bytes, isWrite, notesIt);
 }
 
 } // namespace
@@ -147,17 +150,13 @@ Arena::Arena() {
     return memory;
   };
   base = static_cast<char *>(reserve(kArenaBytes, PROT_NONE)); // opened: host_memory.cpp
+  arenaBase = reinterpret_cast<uintptr_t>(base);
   if (mprotect(base + kMostDevices * kRegionBytes, kRegionBytes, PROT_READ | PROT_WRITE) != 0)
     std::perror("simt: pinned memory");
   shadow = static_cast<uint8_t *>(reserve(kArenaBytes));
   notes = static_cast<Note *>(reserve(kArenaBytes / 4 * sizeof(Note)));
   history = static_cast<History *>(reserve(kArenaBytes / 4 * sizeof(History)));
   touched = static_cast<uint8_t *>(reserve(kArenaBytes / kPageBytes));
-}
-
-Arena &arena() {
-  static Arena instance;
-  return instance;
 }
 
 std::map<char *, Allocation>::iterator Arena::nearest(const void *memory) {
@@ -295,13 +294,27 @@ void checkAlignment(const void *memory, size_t bytes) {
 }
 
 void checkAccess(const void *memory, size_t bytes, bool isWrite) {
-  if (insideEngine)
-    return;
-  const char *at = static_cast<const char *>(memory);
-  if (!onDevice)
-    return checkHost(at, bytes);
   Inside inside;
-  checkThread(at, bytes, isWrite);
+  const char *at = static_cast<const char *>(memory);
+  Thread &thread = *machine.thread;
+  if (!thread.stores.empty())
+    showStoresAt(thread, at, bytes);
+  const Accessor who = accessorOf(thread);
+  if (!arena().holds(at))
+    return checkBeside(who, at, bytes, isWrite, true);
+  checkArena(who, at, bytes, isWrite, true);
+  if (machine.options.preemptOneIn && machine.draw() % machine.options.preemptOneIn == 0)
+    giveWay();
+}
+
+void checkHost(const void *memory, size_t bytes) {
+  if (arena().isPinned(memory)) // host_memory.cpp
+    return;
+  Inside inside;
+  Lock lock;
+  std::fprintf(stderr, "simt: the host touches device memory (%zu bytes, %s)\n", bytes,
+               describeAddress(memory).c_str());
+  std::abort();
 }
 
 } // namespace simt

@@ -86,15 +86,9 @@ void maybeGiveWay() {
 
 } // namespace
 
-Accessor accessorOf(const Thread &thread, bool isAtomic) {
-  return {thread.knows.known, nullptr, static_cast<size_t>(thread.number), thread.clock, isAtomic};
-}
-
 void startClocks(Block &block) {
   block.bulkClocks.assign(kBulkActors, 0);
   block.released.clear();
-  for (Thread &thread : block.threads)
-    thread.knows.reset(block.threads.size());
 }
 
 void handTo(Handed &to, Thread &thread) {

@@ -23,28 +23,25 @@ std::string nameOf(uint32_t who) {
 
 class Word {
 public:
-  Word(Note &note, uint32_t mask, const Accessor &who, const char *where, size_t offset)
-      : note(note), mask(mask), who(who), where(where), offset(offset),
-        me(machine.block->number << kActorBits | static_cast<uint32_t>(who.actor)) {}
+  Word(Note &note, uint32_t mask, const Accessor &who, bool isShared, size_t offset, uint32_t me)
+      : note(note), mask(mask), who(who), isShared(isShared), offset(offset), me(me) {}
 
   /// Fails where a write by another is not known, or not shown to the asynchronous proxy.
   void checkAgainstWriter(bool isWrite) const {
     if (!(note.writeMask & mask) || note.writer == me || (note.writeAtomic && who.isAtomic))
       return;
     if (!isKnown(note.writer, note.written))
-      accuse(isWrite, "written by " + nameOf(note.writer));
-    if (who.fenced && !note.writeAsync && note.writer >> kActorBits == machine.block->number &&
+      accuse(isWrite, "written", note.writer);
+    if (who.fenced && !note.writeAsync && note.writer >> kActorBits == me >> kActorBits &&
         !who.fenced->knows(note.writer & kActorMask, note.written))
-      fail(std::string("no proxy fence: an asynchronous ") + (isWrite ? "write" : "read") +
-           " started by " + self() + " of " + name() + ", written by " + nameOf(note.writer) +
-           " without a fence.proxy.async since");
+      accuseOfProxy(isWrite);
   }
 
   void checkAgainstReaders() const {
     for (int i = 0; i < 2; ++i)
       if ((note.readMasks[i] & mask) && note.readers[i] != me &&
           !((note.readAtomic >> i & 1) && who.isAtomic) && !isKnown(note.readers[i], note.read[i]))
-        accuse(true, "read by " + nameOf(note.readers[i]));
+        accuse(true, "read", note.readers[i]);
   }
 
   void noteWrite() const {
@@ -77,16 +74,20 @@ public:
                       3;
   }
 
-  bool isInitialised() const { return (note.initialised & mask) == mask; }
-  std::string name() const {
-    return where[0] == 's' ? "shared byte " + std::to_string(offset) : describeDevice(offset);
+  void checkInitialised(size_t bytes) const {
+    if ((note.initialised & mask) != mask)
+      accuseUninitialised(bytes);
   }
 
 private:
+  std::string name() const {
+    return isShared ? "shared byte " + std::to_string(offset) : describeDevice(offset);
+  }
+
   bool isKnown(uint32_t other, Clock clock) const {
     uint32_t number = other >> kActorBits;
     size_t actor = other & kActorMask;
-    if (number == machine.block->number)
+    if (number == me >> kActorBits)
       return who.known.here.knows(actor, clock);
     if (!who.known.elsewhere)
       return false;
@@ -94,18 +95,30 @@ private:
     return found != who.known.elsewhere->end() && found->second->knows(actor, clock);
   }
 
-  [[noreturn]] void accuse(bool isWrite, const std::string &other) const {
-    fail(std::string("race in ") + where + " memory: " + (isWrite ? "write" : "read") +
-         accessPlace() + " by " + nameOf(me) + " of block (" +
-         std::to_string(machine.block->index.x) + "," + std::to_string(machine.block->index.y) +
-         "," + std::to_string(machine.block->index.z) + ") of " + name() + ", " + other +
-         " with nothing between that orders them");
+  // Texts are made beside what every access goes through.
+  [[noreturn, gnu::cold, gnu::noinline]] void accuseUninitialised(size_t bytes) const {
+    fail("uninitialised shared memory: read of " + std::to_string(bytes) + " bytes by " + self() +
+         ", " + name());
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void accuseOfProxy(bool isWrite) const {
+    fail(std::string("no proxy fence: an asynchronous ") + (isWrite ? "write" : "read") +
+         " started by " + self() + " of " + name() + ", written by " + nameOf(note.writer) +
+         " without a fence.proxy.async since");
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void accuse(bool isWrite, const char *did,
+                                                     uint32_t other) const {
+    fail(std::string("race in ") + (isShared ? "shared" : "device") +
+         " memory: " + (isWrite ? "write" : "read") + accessPlace() + " by " + nameOf(me) +
+         " of block (" + std::to_string(machine.block->index.x) + "," +
+         std::to_string(machine.block->index.y) + "," + std::to_string(machine.block->index.z) +
+         ") of " + name() + ", " + did +
+         " by " + nameOf(other) + " with nothing between that orders them");
   }
 
   Note &note;
   uint32_t mask;
   const Accessor &who;
-  const char *where;
+  bool isShared;
   size_t offset;
   uint32_t me;
 };
@@ -113,17 +126,17 @@ private:
 } // namespace
 
 void checkNotes(Note *notes, History *history, size_t offset, size_t bytes, bool isWrite,
-                bool notesIt, const Accessor &who, const char *where) {
-  const uint32_t operation = machine.operation->number;
-  const bool isSharedMemory = where[0] == 's';
+                bool notesIt, const Accessor &who) {
+  const uint32_t owner = history ? machine.operation->number : machine.block->stamp;
+  const uint32_t me = machine.block->number << kActorBits | static_cast<uint32_t>(who.actor);
   for (size_t at = offset / 4; at * 4 < offset + bytes; ++at) {
     Note &note = notes[at];
-    const bool isFirst = note.operation != operation;
-    if (isFirst && history)
-      foldNote(note, history[at], at * 4);
+    const bool isFirst = note.operation != owner;
     if (isFirst) {
+      if (history)
+        foldNote(note, history[at], at * 4);
       note = Note{};
-      note.operation = operation;
+      note.operation = owner;
     }
     uint32_t mask = 0xF;
     if (at * 4 < offset)
@@ -132,10 +145,9 @@ void checkNotes(Note *notes, History *history, size_t offset, size_t bytes, bool
       mask &= 0xFu >> (at * 4 + 4 - offset - bytes);
     if (history && (isFirst || (isWrite && mask & ~uint32_t(note.writeMask))))
       checkHistory(history[at], mask, isWrite, who.isAtomic, at * 4);
-    Word word(note, mask, who, where, at * 4);
-    if (isSharedMemory && !isWrite && !word.isInitialised())
-      fail("uninitialised shared memory: read of " + std::to_string(bytes) + " bytes by " + self() +
-           ", " + word.name());
+    Word word(note, mask, who, !history, at * 4, me);
+    if (!history && !isWrite)
+      word.checkInitialised(bytes);
     word.checkAgainstWriter(isWrite);
     if (isWrite)
       word.checkAgainstReaders();

@@ -42,6 +42,7 @@ Machine machine;
 constinit thread_local bool onDevice = false;
 constinit thread_local bool insideEngine = false;
 constinit char *ownStack = nullptr;
+constinit uintptr_t arenaBase = -kArenaBytes;
 
 static int64_t numberOf(const char *variable, int64_t otherwise) {
   const char *text = std::getenv(variable);
@@ -59,6 +60,7 @@ constexpr size_t kStackColours = 7, kColourBytes = 320;
 constexpr size_t kMostArgumentBytes = 32764; // from CUDA 12.1 and sm_70 on
 
 [[noreturn]] void threadMain() {
+  insideEngine = false;
   // No more than there is: threads then touch few pages of their stacks.
   constexpr uintptr_t kAligned = 64;
   auto room = reinterpret_cast<uintptr_t>(alloca(machine.launch.argumentBytes + kAligned));
@@ -84,7 +86,7 @@ void startThread(Block &block, int number) {
   Thread &thread = block.threads[static_cast<size_t>(number)];
   const Extent &size = machine.launch.block;
   unsigned n = static_cast<unsigned>(number);
-  thread = Thread{};
+  thread.restart(block.threads.size());
   thread.number = number;
   thread.index = {n % size.x, n / size.x % size.y, n / size.x / size.y};
   char *top = block.stacks + (static_cast<size_t>(number) + 1) * kStackBytes -
@@ -93,7 +95,7 @@ void startThread(Block &block, int number) {
   void **frame = reinterpret_cast<void **>(top) - 8;
   std::fill(frame, frame + 8, nullptr);
   frame[6] = reinterpret_cast<void *>(&threadMain);
-  thread.stackPointer = frame;
+  block.stackPointers[number] = frame;
   makeReady(block, thread);
 }
 
@@ -109,7 +111,9 @@ void allocateBlock(Block &block, int threads) {
   for (; block.guarded < threads; ++block.guarded)
     mprotect(block.stacks + static_cast<size_t>(block.guarded) * kStackBytes, kGuardBytes,
              PROT_NONE);
-  block.threads.resize(static_cast<size_t>(threads));
+  if (block.made.size() < static_cast<size_t>(threads))
+    block.made.resize(static_cast<size_t>(threads));
+  block.threads = {block.made.data(), static_cast<size_t>(threads)};
 }
 
 void startBlock(Block &block, int64_t number) {
@@ -117,6 +121,7 @@ void startBlock(Block &block, int64_t number) {
   allocateBlock(block, machine.threadsPerBlock);
   block.active = true;
   block.number = ++machine.blocksStarted;
+  block.stamp = ++machine.stamps;
   block.index = {static_cast<unsigned>(number % grid.x),
                  static_cast<unsigned>(number / grid.x % grid.y),
                  static_cast<unsigned>(number / grid.x / grid.y)};
@@ -124,13 +129,11 @@ void startBlock(Block &block, int64_t number) {
   block.live = machine.threadsPerBlock;
   std::fill(block.named, block.named + kNamedBarriers, NamedBarrier{});
   startStaticShared(block);
-  std::fill_n(block.dynamicNotes.get(), (machine.launch.dynamicBytes + 3) / 4, Note{});
   block.memoryBarriers.clear();
   block.boxes.clear();
-  for (Warp &warp : block.warps) {
-    warp.ready.clear();
+  for (Warp &warp : block.warps)
     warp.waiting = warp.ended = warp.same = 0;
-  }
+  std::fill(block.readyIn, block.readyIn + kMostWarps, uint8_t(0));
   block.readyCount = 0;
   block.priorities.resize(static_cast<size_t>((machine.threadsPerBlock + kWarp - 1) / kWarp));
   std::iota(block.priorities.begin(), block.priorities.end(), uint8_t(0));
@@ -161,34 +164,26 @@ size_t pickWarp(Block &block) {
       std::swap(block.priorities.front(),
                 block.priorities[machine.draw() % block.priorities.size()]);
     for (uint8_t warp : block.priorities)
-      if (!block.warps[warp].ready.empty())
+      if (block.readyIn[warp])
         return warp;
   }
   size_t pick = machine.draw() % static_cast<size_t>(block.readyCount), warp = 0;
-  for (; pick >= block.warps[warp].ready.size(); ++warp)
-    pick -= block.warps[warp].ready.size();
+  for (; pick >= block.readyIn[warp]; ++warp)
+    pick -= block.readyIn[warp];
   return warp;
 }
 
-void runOne(Block &block) {
-  std::vector<int> &ready = block.warps[pickWarp(block)].ready;
-  size_t pick = machine.draw() % ready.size();
-  std::swap(ready[pick], ready.back());
-  Thread &thread = block.threads[static_cast<size_t>(ready.back())];
-  ready.pop_back();
+/// Takes one of the threads that can go on.
+Thread &takeReady(Block &block) {
+  const size_t number = pickWarp(block);
+  uint8_t *ready = block.warps[number].ready;
+  uint8_t &count = block.readyIn[number];
+  const size_t pick = machine.draw() % count--;
+  const uint8_t lane = ready[pick];
+  ready[pick] = ready[count];
   --block.readyCount;
-  machine.thread = &thread;
-  threadIdx = thread.index;
-  blockIdx = block.index;
-  ownStack = block.stacks + static_cast<size_t>(thread.number) * kStackBytes;
-  onDevice = true;
-  insideEngine = false;
-  simtSwitch(&machine.scheduler, thread.stackPointer);
-  insideEngine = false;
-  onDevice = false;
-  ownStack = nullptr;
-  machine.thread = nullptr;
-  ++machine.switches;
+  __builtin_prefetch(block.stackPointers[number * kWarp + lane]);
+  return block.threads[number * kWarp + lane];
 }
 
 std::string describeWaiting(const Block &block) {
@@ -217,52 +212,96 @@ std::string describeWaiting(const Block &block) {
   return text;
 }
 
-/// Runs until every block of the launch has ended or something is wrong.
-void runBlocks() {
+//===-- what runs next ----------------------------------------------------===//
+
+/// The blocks of the launch.
+struct Resident {
+  std::vector<int64_t> order; ///< in which they start
+  size_t next = 0;            ///< of `order`
+  std::vector<Block *> running;
+  size_t at = 0; ///< of `running`: the one that runs
+};
+Resident blocks;
+
+void startNextIn(Block &block) { startBlock(block, blocks.order[blocks.next++]); }
+
+void startBlocks() {
   const Extent &grid = machine.launch.grid;
-  int64_t total = static_cast<int64_t>(grid.x) * grid.y * grid.z;
-  std::vector<int64_t> order(static_cast<size_t>(total));
-  for (int64_t i = 0; i < total; ++i)
-    order[static_cast<size_t>(i)] = i;
+  std::vector<int64_t> &order = blocks.order;
+  order.resize(static_cast<size_t>(int64_t(grid.x) * grid.y * grid.z));
+  std::iota(order.begin(), order.end(), int64_t(0));
   for (size_t i = order.size(); i > 1; --i)
     std::swap(order[i - 1], order[machine.draw() % i]);
 
-  size_t resident =
+  const auto resident =
       std::min<size_t>(order.size(), static_cast<size_t>(machine.options.residentBlocks));
   while (machine.blocks.size() < resident)
     machine.blocks.push_back(std::make_unique<Block>());
-  std::vector<Block *> running;
-  size_t next = 0;
-  for (size_t i = 0; i < resident; ++i, ++next) {
-    startBlock(*machine.blocks[i], order[next]);
-    running.push_back(machine.blocks[i].get());
+  blocks.next = blocks.at = 0;
+  blocks.running.clear();
+  for (size_t i = 0; i < resident; ++i) {
+    startNextIn(*machine.blocks[i]);
+    blocks.running.push_back(machine.blocks[i].get());
   }
-  size_t at = 0;
-  while (!running.empty()) {
-    // Blocks change rarely: it costs a copy of their shared memory.
-    if (machine.draw() % 16 == 0)
-      at = machine.draw() % running.size();
-    at %= running.size();
-    size_t tried = 0;
-    auto canGoOn = [](Block &block) {
-      enter(block);
-      completeOne(block, false);
-      while (block.readyCount == 0 && !releaseActiveMask(block))
-        if (!completeOne(block, true) || !machine.error.empty())
-          return false;
-      return true;
-    };
-    while (machine.error.empty() && !canGoOn(*running[at])) {
-      if (++tried > running.size()) {
-        machine.error = describeWaiting(*running[at]);
-        return;
-      }
-      at = (at + 1) % running.size();
+}
+
+/// Whether a thread of `block`, which then is in place, can go on.
+bool canGoOn(Block &block) {
+  enter(block);
+  completeOne(block, false);
+  while (block.readyCount == 0 && !releaseActiveMask(block))
+    if (!completeOne(block, true) || !machine.error.empty())
+      return false;
+  return true;
+}
+
+/// The thread that runs next; null where something is wrong.
+Thread *pickThread() {
+  machine.thread = nullptr;
+  const std::vector<Block *> &running = blocks.running;
+  size_t &at = blocks.at;
+  // Blocks change rarely: it costs a copy of their shared memory.
+  if (machine.draw() % 16 == 0)
+    at = machine.draw() % running.size();
+  size_t tried = 0;
+  while (machine.error.empty() && !canGoOn(*running[at])) {
+    if (++tried > running.size()) {
+      machine.error = describeWaiting(*running[at]);
+      return nullptr;
     }
-    if (!machine.error.empty())
+    at = (at + 1) % running.size();
+  }
+  if (!machine.error.empty())
+    return nullptr;
+  Block &block = *running[at];
+  Thread &thread = takeReady(block);
+  machine.thread = &thread;
+  threadIdx = thread.index;
+  blockIdx = block.index;
+  ownStack = block.stacks + static_cast<size_t>(thread.number) * kStackBytes;
+  return &thread;
+}
+
+/// Runs threads, one after another (leave), until one of a block that has ended or something is
+/// wrong.
+void runFrom(Thread &thread) {
+  onDevice = true;
+  insideEngine = false;
+  simtSwitch(&machine.scheduler, machine.block->stackPointers[thread.number]);
+  insideEngine = false;
+  onDevice = false;
+  ownStack = nullptr;
+  machine.thread = nullptr;
+}
+
+/// Runs until every block of the launch has ended or something is wrong.
+void runBlocks() {
+  startBlocks();
+  while (!blocks.running.empty()) {
+    Thread *thread = pickThread();
+    if (!thread)
       return;
-    Block &block = *running[at];
-    runOne(block);
+    runFrom(*thread);
     if (!machine.error.empty())
       return;
     if (machine.switches > machine.options.mostSwitches) {
@@ -270,16 +309,17 @@ void runBlocks() {
                       " switches between threads: raise mostSwitches if the kernel is that long";
       return;
     }
-    if (block.live > 0)
-      continue;
+    Block &block = *blocks.running[blocks.at]; // it has ended
     endBlock(block);
     if (!machine.error.empty())
       return;
     block.active = false;
-    if (next < order.size())
-      startBlock(block, order[next++]);
-    else
-      running.erase(running.begin() + static_cast<ptrdiff_t>(at));
+    if (blocks.next < blocks.order.size()) {
+      startNextIn(block);
+    } else {
+      blocks.running.erase(blocks.running.begin() + static_cast<ptrdiff_t>(blocks.at));
+      blocks.at = blocks.at < blocks.running.size() ? blocks.at : 0;
+    }
   }
 }
 
@@ -329,7 +369,8 @@ int64_t launchCount() { return machine.launches; }
 
 void makeReady(Block &block, Thread &thread) {
   thread.state = State::ready;
-  block.warps[thread.number / kWarp].ready.push_back(thread.number);
+  const int warp = thread.number / kWarp;
+  block.warps[warp].ready[block.readyIn[warp]++] = static_cast<uint8_t>(thread.number % kWarp);
   ++block.readyCount;
 }
 
@@ -348,8 +389,18 @@ Completion completionOf(const Options &options) {
 }
 
 void leave() {
-  bool inside = insideEngine;
-  simtSwitch(&machine.thread->stackPointer, machine.scheduler);
+  const bool inside = insideEngine;
+  insideEngine = true;
+  const Thread &self = *machine.thread;
+  void **kept = &machine.block->stackPointers[self.number];
+  // The next thread is picked here, which saves a switch to the scheduler. That one ends blocks and
+  // launches.
+  Thread *next = nullptr;
+  if (++machine.switches <= machine.options.mostSwitches && machine.error.empty() &&
+      machine.block->live > 0)
+    next = pickThread();
+  if (next != &self)
+    simtSwitch(kept, next ? machine.block->stackPointers[next->number] : machine.scheduler);
   insideEngine = inside;
 }
 

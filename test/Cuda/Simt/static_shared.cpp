@@ -35,10 +35,16 @@ Sections &sections() {
 /// The number of the section that an address is of; that of sections where it is of none.
 size_t sectionOf(const char *at) {
   const std::vector<Section> &all = sections().all;
+  static size_t last = 0; // accesses follow each other
+  if (last < all.size() && at >= all[last].from && at < all[last].to)
+    return last;
   auto found = std::find_if(all.begin(), all.end(), [&](const Section &section) {
     return at >= section.from && at < section.to;
   });
-  return static_cast<size_t>(found - all.begin());
+  const auto number = static_cast<size_t>(found - all.begin());
+  if (number < all.size())
+    last = number;
+  return number;
 }
 
 } // namespace
@@ -61,9 +67,11 @@ bool isStaticShared(const void *memory) {
   return sectionOf(static_cast<const char *>(memory)) < sections().all.size();
 }
 
-void checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
+bool checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
                        bool notesIt) {
   const size_t number = sectionOf(at);
+  if (number == sections().all.size())
+    return false;
   const Section &section = sections().all[number];
   if (at + bytes > section.to)
     fail("out of bounds: " + accessText(bytes, isWrite) + " by " + self() +
@@ -74,7 +82,8 @@ void checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool i
     shared.touchedFrom = shared.touchedTo = offset;
   shared.touchedFrom = std::min(shared.touchedFrom, offset);
   shared.touchedTo = std::max(shared.touchedTo, offset + bytes);
-  checkNotes(shared.notes.get(), nullptr, offset, bytes, isWrite, notesIt, who, "shared");
+  checkNotes(shared.notes.get(), nullptr, offset, bytes, isWrite, notesIt, who);
+  return true;
 }
 
 void startStaticShared(Block &block) {
@@ -85,12 +94,8 @@ void startStaticShared(Block &block) {
     for (const Section &section : known.all)
       block.statics.push_back({zeros<char>(section.bytes()), zeros<Note>(section.bytes() / 4 + 1)});
   }
-  // What the last block left does not count as written.
-  for (StaticShared &shared : block.statics) {
-    for (size_t word = shared.touchedFrom / 4; word * 4 < shared.touchedTo; ++word)
-      shared.notes[word] = Note{};
+  for (StaticShared &shared : block.statics)
     shared.touchedFrom = shared.touchedTo = 0;
-  }
 }
 
 void saveStaticShared(Block &block) {
@@ -111,10 +116,9 @@ void restoreStaticShared(const Block &block) {
 
 size_t staticSharedBytes(const Block &block) {
   size_t words = 0;
-  const uint32_t operation = machine.operation->number;
   for (const StaticShared &shared : block.statics)
     for (size_t word = shared.touchedFrom / 4; word * 4 < shared.touchedTo; ++word)
-      words += shared.notes[word].operation == operation && shared.notes[word].initialised;
+      words += shared.notes[word].operation == block.stamp && shared.notes[word].initialised;
   return words * 4;
 }
 
