@@ -94,7 +94,7 @@ PROMISES = [
     promised("the last slot is not moved", STORE_KERNELS, "ErasedSlots*", "at < from.slots()", "at < from.slots() - 1"),
     promised("ids of a call that no answer counts are not of the bound", STORE, "BoundsHold*", "largestBound += count;"),
     promised("a list of what was cleared is kept", EXPORT, "ClearForgets*", "listing.count = 0;"),
-    # What stores promise each other's tests.
+    # What stores have in common.
     Defect("ids that wait are not erased", ERASE, RULED + "IdsAreAdmitted*", "waitingIds->eraseValid(ids, nullptr, count, stream);", ";"),
     Defect("entries that are not valid wait", RULES, RULED + "Invalid*", "(!valid || valid[i]) && !rows[i]", "!rows[i]"),
     Defect("rows that no step has seen stay", RULES, RULED + "RowsNot*", "latest >= 0", "latest > 0"),
@@ -112,6 +112,7 @@ PROMISES = [
     nccl("communicators are not destroyed", "Conforms", "(void)nccl.commDestroy(comm);"),
     nccl("calls that have no end are not aborted", "AnAbort*", "(void)nccl.commAbort(comm);"),
     nccl("what is aborted is destroyed, too", "AnAbort*", "isAborted = true;"),
+    nccl("who leaves behind an abort waits for its exchanges", "WhoLeaves*", "stopCalls(); // a rank", "; // a rank"),
     nccl("exchanges go on behind an abort", "NobodyExchanges*", "throwOthersError();"),
     nccl("nobody asks NCCL for errors", "WhatNccl*", 'check(nccl.commGetAsyncError(comm, &state), "cannot ask for errors");'),
     nccl("the first communicator alone is watched", "EachComm*", "for (NcclComm *comm : comms)\n    comm->look(waited);", "comms.front()->look(waited);"),
