@@ -107,12 +107,11 @@ private:
   }
   [[noreturn, gnu::cold, gnu::noinline]] void accuse(bool isWrite, const char *did,
                                                      uint32_t other) const {
-    fail(std::string("race in ") + (isShared ? "shared" : "device") +
-         " memory: " + (isWrite ? "write" : "read") + accessPlace() + " by " + nameOf(me) +
-         " of block (" + std::to_string(machine.block->index.x) + "," +
-         std::to_string(machine.block->index.y) + "," + std::to_string(machine.block->index.z) +
-         ") of " + name() + ", " + did +
-         " by " + nameOf(other) + " with nothing between that orders them");
+    fail(std::string("race in ") + (isShared ? "shared" : "device") + " memory: " +
+         (isWrite ? "write" : "read") + accessPlace() + " by " + nameOf(me) + " of block (" +
+         std::to_string(machine.block->index.x) + "," + std::to_string(machine.block->index.y) +
+         "," + std::to_string(machine.block->index.z) + ") of " + name() + ", " + did + " by " +
+         nameOf(other) + " with nothing between that orders them");
   }
 
   Note &note;
