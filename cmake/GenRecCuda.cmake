@@ -3,7 +3,7 @@
 #   add_genrec_cuda(<name> <file.cu>...)
 #       compiles each file with nvcc for GENREC_CUDA_ARCHITECTURES, warnings are errors, into static library <name>; nothing
 #       without nvcc. What ptxas says is kept beside each object: scripts/cuda_resources.py checks it against an allowance.
-#       With GENREC_CUDA_UNITY neighbours are compiled as one file; files for tensor cores (*.sm90.cu) have objects of their own.
+#       With GENREC_UNITY neighbours are compiled as one file; files for tensor cores (*.sm90.cu) have objects of their own.
 #   add_genrec_cuda_program(<name> [RUNTIME] [DRAFT] [UNITE <n>] [DEFINE <macro>] [OPTIONS <of nvcc>...] [TARGETS <libraries>...] LINK <libraries>... SOURCES <files>...)
 #       a program for a machine with a device, bin/cuda/<name>; .cpp files (tests) are compiled by nvcc as well. Needs nothing
 #       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code,
@@ -97,7 +97,7 @@ function(add_genrec_cuda name)
     return()
   endif()
   set(sources ${ARGN})
-  if(GENREC_CUDA_UNITY)
+  if(GENREC_UNITY)
     set(alone ${sources})
     list(FILTER alone INCLUDE REGEX "\\.sm[0-9]+\\.cu$")
     list(FILTER sources EXCLUDE REGEX "\\.sm[0-9]+\\.cu$")
