@@ -30,6 +30,7 @@ from typing import Any
 from build import ROOT, binary_folder
 
 MOST_BYTES = 50 << 20
+DICTIONARY_BYTES = 64 << 20  # of the compressor: code that several programs hold is seen, at every level
 PARTS, SKIPPED = (1, 2, 3), 77  # of ./run, and its status where there is no device
 SCRIPTS = [
     "jobs.py",
@@ -269,7 +270,8 @@ def write_archive(folder: Path, archive: Path, level: int) -> str:
         info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
         return info
 
-    with lzma.open(archive, "wb", preset=level) as stream, tarfile.open(fileobj=stream, mode="w") as packed:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": level, "dict_size": DICTIONARY_BYTES}]
+    with lzma.open(archive, "wb", filters=filters) as stream, tarfile.open(fileobj=stream, mode="w") as packed:
         # Equal files lie side by side, where the compressor still sees the first.
         for path in sorted(folder.rglob("*"), key=lambda path: (path.suffix, path.name, path)):
             if path.is_file():
@@ -289,9 +291,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--examples", help="only these, separated by commas (default: all)")
     parser.add_argument("--small", action="store_true", help="little data, for tests of this script")
-    parser.add_argument(
-        "--level", type=int, default=9, help="of compression, 0 to 9 (default: 9, which sees equal parts of binaries)"
-    )
+    parser.add_argument("--level", type=int, default=9, help="of compression, 0 to 9 (default: 9)")
     parser.add_argument("--pack-only", action="store_true", help="build and pack, and run nothing")
     given = parser.parse_args()
     if given.peer and not (given.peer / PUBLIC_CODE / "research").is_dir():
