@@ -30,14 +30,6 @@ Tensor interpreter::fanOut(const Tensor &x, const DomainRows &rows, const Domain
       x.data);
 }
 
-static ResultRole roleOf(RowKernelOp op, size_t result) {
-  return cast<ResultRoleAttr>(op.getResultRoles()[result]).getValue();
-}
-
-static bool isAccumulated(ResultRole role) {
-  return role == ResultRole::reduced || role == ResultRole::scattered;
-}
-
 /// The number of rows of an accumulated result: 1 where it is shared.
 static int64_t accumulatorRows(Evaluator &e, Type type) {
   return getRowDomain(type) ? e.rowsOf(type).count : 1;
@@ -53,7 +45,7 @@ static void bindArguments(Evaluator &e, RowKernelOp op) {
           isAncestor ? fanOut(x, *e.kernelRows, e.rowsOf(input.getType())) : Tensor(x));
   }
   for (auto [index, type] : llvm::enumerate(op.getResultTypes()))
-    if (isAccumulated(roleOf(op, index)))
+    if (isAccumulated(op.getKernelResultRole(index)))
       e.set(body.getArgument(next++), makeTensor(type, accumulatorRows(e, type)));
 }
 
@@ -62,12 +54,12 @@ static void setResults(Evaluator &e, RowKernelOp op) {
   const DomainRows &rows = *e.kernelRows;
   size_t accumulator = op.getInputs().size(), yielded = 0, pool = 0;
   for (auto [index, result] : llvm::enumerate(op.getResults())) {
-    if (isAccumulated(roleOf(op, index))) {
+    if (isAccumulated(op.getKernelResultRole(index))) {
       e.set(result, e.get(body.getArgument(accumulator++)));
       continue;
     }
     Tensor value = repeatRows(e.get(body.getTerminator()->getOperand(yielded++)), rows.count);
-    if (roleOf(op, index) == ResultRole::pooled) {
+    if (op.getKernelResultRole(index) == ResultRole::pooled) {
       PoolKind kind = cast<PoolKindAttr>((*op.getPoolKinds())[pool++]).getValue();
       value = poolRows(e, kind, value, rows, e.rowsOf(result.getType()), result.getType());
     }

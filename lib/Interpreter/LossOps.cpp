@@ -32,10 +32,6 @@ static double logSumExp(ArrayRef<double> values) {
   return largest + std::log(sum);
 }
 
-static ArrayRef<double> rowOf(const Tensor &x, int64_t row) {
-  return {x.row(row), static_cast<size_t>(x.width)};
-}
-
 /// The target probability of class `column` out of `classes` with label smoothing.
 static double targetOf(int64_t column, int64_t chosen, int64_t classes, double smoothing) {
   return (column == chosen ? 1.0 - smoothing : 0.0) + smoothing / static_cast<double>(classes);
@@ -49,7 +45,7 @@ static Error evaluateSoftmaxCrossEntropy(Evaluator &e, SoftmaxCrossEntropyOp op)
     int64_t chosen = label.integers()[row];
     if (chosen < 0 || chosen >= logits.width)
       continue;
-    double loss = 0, total = logSumExp(rowOf(logits, row));
+    double loss = 0, total = logSumExp(logits.valuesOf(row));
     for (int64_t column = 0; column < logits.width; ++column)
       if (double target = targetOf(column, chosen, logits.width, smoothing); target > 0)
         loss += target * (total - logits.row(row)[column]);
@@ -69,7 +65,7 @@ static Error evaluateSoftmaxCrossEntropyGrad(Evaluator &e, SoftmaxCrossEntropyGr
     int64_t chosen = label.integers()[row] - static_cast<int64_t>(op.getFirst());
     if (!totals && (chosen < 0 || chosen >= logits.width))
       continue;
-    double total = totals ? totals->floats()[row] : logSumExp(rowOf(logits, row));
+    double total = totals ? totals->floats()[row] : logSumExp(logits.valuesOf(row));
     for (int64_t column = 0; column < logits.width; ++column) {
       double softmax = std::exp(logits.row(row)[column] - total);
       double target = targetOf(column, chosen, logits.width, smoothing);
@@ -84,7 +80,7 @@ static Error evaluateLogSumExp(Evaluator &e, LogSumExpOp op) {
   const Tensor &x = e.get(op.getX());
   Tensor result = makeTensor(op.getType(), x.rows);
   for (int64_t row = 0; row < x.rows; ++row) {
-    std::vector<double> values(rowOf(x, row));
+    std::vector<double> values(x.valuesOf(row));
     if (op.getBefore())
       values.push_back(e.get(op.getBefore()).floats()[row]);
     result.floats()[row] = logSumExp(values);

@@ -25,14 +25,10 @@ template <class IsKept> static std::vector<double> softmax(ArrayRef<double> valu
   return result;
 }
 
-static ArrayRef<double> rowOf(const Tensor &x, int64_t row) {
-  return {x.row(row), static_cast<size_t>(x.width)};
-}
-
 static Error evaluateSoftmax(Evaluator &e, SoftmaxOp op) {
   Tensor result = e.get(op.getX());
   for (int64_t row = 0; row < result.rows; ++row)
-    llvm::copy(softmax(rowOf(result, row), [](size_t) { return true; }), result.row(row));
+    llvm::copy(softmax(result.valuesOf(row), [](size_t) { return true; }), result.row(row));
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }
@@ -107,7 +103,7 @@ static Error evaluateMixture(Evaluator &e, MixtureOp op) {
                       [&](size_t a, size_t b) { return logits.row(row)[a] > logits.row(row)[b]; });
     order.resize(topK);
     std::vector<double> weights =
-        softmax(rowOf(logits, row), [&](size_t i) { return llvm::is_contained(order, i); });
+        softmax(logits.valuesOf(row), [&](size_t i) { return llvm::is_contained(order, i); });
     for (size_t expert : order)
       for (int64_t column = 0; column < result.width; ++column)
         result.row(row)[column] +=

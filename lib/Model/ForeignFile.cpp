@@ -13,8 +13,7 @@ using namespace genrec;
 
 static constexpr llvm::StringLiteral kDataHelp =
     "data is given to the binary: ./model train --data <file>; a model file (.genrec) is what "
-    "Python "
-    "writes: gr.compile(..., output=\"model\"), or gr.write_model";
+    "Python writes: gr.compile(..., output=\"model\"), or gr.write_model";
 static constexpr llvm::StringLiteral kModelHelp =
     "name a model file (.genrec), as Python writes it: gr.compile(..., output=\"model\"), or "
     "gr.write_model; or MLIR";

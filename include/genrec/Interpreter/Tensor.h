@@ -80,6 +80,9 @@ public:
   /// The floats of one row.
   const double *row(int64_t row) const { return floats().data() + (shared ? 0 : row) * width; }
   double *row(int64_t row) { return floats().data() + (shared ? 0 : row) * width; }
+  llvm::ArrayRef<double> valuesOf(int64_t row) const {
+    return {this->row(row), static_cast<size_t>(width)};
+  }
 
   int64_t rows = 0;
   int64_t width = 1;

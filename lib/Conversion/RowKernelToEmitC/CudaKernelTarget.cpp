@@ -414,8 +414,8 @@ void CudaTarget::describe(const EmitCBuilder &b, StringRef name) {
 void CudaTarget::describeSums(const EmitCBuilder &b, StringRef name) {
   SmallVector<Attribute> shapes;
   auto next = termShapes.begin();
-  for (auto [result, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>()))
-    if (role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered)
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
+    if (isAccumulated(kernel.getKernelResultRole(result)))
       shapes.push_back(getTerms(result) ? *next++ : Fields(b.getContext()).get());
   if (shapes.empty())
     return;

@@ -19,7 +19,7 @@ KernelOutliner::KernelOutliner(RowKernelOp kernel, const ModelIndex &index, Kern
 }
 
 ResultRole KernelOutliner::getRole(unsigned result) const {
-  return cast<ResultRoleAttr>(RowKernelOp(kernel).getResultRoles()[result]).getValue();
+  return RowKernelOp(kernel).getKernelResultRole(result);
 }
 
 FlatSymbolRefAttr KernelOutliner::getLaunchDomain() const {

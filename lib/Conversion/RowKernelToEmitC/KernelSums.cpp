@@ -12,7 +12,7 @@ using namespace genrec;
 SmallVector<int64_t> KernelOutliner::getAccumulatedResults() const {
   SmallVector<int64_t> results;
   for (unsigned result = 0; result < RowKernelOp(kernel).getNumResults(); ++result)
-    if (getRole(result) == ResultRole::reduced || getRole(result) == ResultRole::scattered)
+    if (isAccumulated(getRole(result)))
       results.push_back(result);
   return results;
 }

@@ -121,8 +121,7 @@ bool BodySchedule::isColumnOrElement(OpOperand &use) const {
   if (!isa<RowYieldOp>(use.getOwner()))
     return columns.contains(use.getOwner());
   unsigned result = getYieldedResult(kernel, use.getOperandNumber());
-  return cast<ResultRoleAttr>(getKernel().getResultRoles()[result]).getValue() ==
-         ResultRole::aligned;
+  return getKernel().getKernelResultRole(result) == ResultRole::aligned;
 }
 
 void BodySchedule::splitColumns() {
@@ -239,8 +238,7 @@ std::optional<unsigned> BodySchedule::getJoinTarget(RowConcatOp concat) const {
     if (!isa<RowYieldOp>(use.getOwner()))
       continue;
     unsigned result = getYieldedResult(kernel, use.getOperandNumber());
-    if (cast<ResultRoleAttr>(getKernel().getResultRoles()[result]).getValue() ==
-        ResultRole::aligned)
+    if (getKernel().getKernelResultRole(result) == ResultRole::aligned)
       return use.getOperandNumber();
   }
   return std::nullopt;

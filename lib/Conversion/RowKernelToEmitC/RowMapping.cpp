@@ -52,7 +52,7 @@ static bool isOnlyYielded(RowKernelOp kernel, RowConcatOp concat) {
   if (!concat->hasOneUse() || !isa<RowYieldOp>(*concat->user_begin()))
     return false;
   unsigned result = getYieldedResult(kernel, concat->use_begin()->getOperandNumber());
-  return cast<ResultRoleAttr>(kernel.getResultRoles()[result]).getValue() == ResultRole::aligned;
+  return kernel.getKernelResultRole(result) == ResultRole::aligned;
 }
 
 /// Whether `value` is such a row, of parts of one size: lanes have elements of these. Parts of all
@@ -112,7 +112,7 @@ static bool canSpread(RowKernelOp kernel, const RowMapping &mapping) {
        llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
     if (role.getValue() == ResultRole::pooled)
       return false;
-    if (role.getValue() != ResultRole::reduced && role.getValue() != ResultRole::scattered)
+    if (!isAccumulated(role.getValue()))
       continue;
     BlockArgument sums = *accumulator++;
     if (getRowTerms(kernel, result))
@@ -222,7 +222,7 @@ std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result)
     return std::nullopt;
   unsigned argument = kernel.getInputs().size();
   for (ResultRoleAttr role : ArrayRef(roles).take_front(result))
-    argument += role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered;
+    argument += isAccumulated(role.getValue());
   RowTerms terms;
   Value accumulator = kernel.getBody().getArgument(argument);
   for (auto add : kernel.getBody().front().getOps<AccumulateOp>()) {

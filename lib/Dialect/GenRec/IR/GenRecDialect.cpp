@@ -130,6 +130,10 @@ FlatSymbolRefAttr genrec::getRowDomain(Type type) {
   return rows ? rows.getDomain() : FlatSymbolRefAttr();
 }
 
+bool genrec::isRowsOf(Value value, FlatSymbolRefAttr domain) {
+  return isa<RankedTensorType>(value.getType()) && getRowDomain(value.getType()) == domain;
+}
+
 ArrayRef<int64_t> genrec::getRowShape(Type type) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
   return getRowDomain(type) ? shape.drop_front() : shape;

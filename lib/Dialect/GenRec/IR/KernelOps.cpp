@@ -12,14 +12,6 @@ using namespace genrec::rules;
 
 static bool isPooled(ResultRole role) { return role == ResultRole::pooled; }
 
-static bool isAccumulated(ResultRole role) {
-  return role == ResultRole::reduced || role == ResultRole::scattered;
-}
-
-static ResultRole resultRole(RowKernelOp kernel, size_t index) {
-  return cast<ResultRoleAttr>(kernel.getResultRoles()[index]).getValue();
-}
-
 static OperandRole operandRole(RowKernelOp kernel, size_t index) {
   return cast<OperandRoleAttr>(kernel.getOperandRoles()[index]).getValue();
 }
@@ -77,13 +69,13 @@ static LogicalResult verifyResult(RowKernelOp kernel, size_t index) {
   FlatSymbolRefAttr domain = domainOf(kernel.getDomain());
   std::string name = numbered("result", index);
   Type type = kernel.getResults()[index].getType();
-  StringRef role = stringifyResultRole(resultRole(kernel, index));
+  StringRef role = stringifyResultRole(kernel.getKernelResultRole(index));
   auto complain = [&](const Twine &form) -> LogicalResult {
     return kernel.emitOpError() << "'" << name << "' has role " << role << ", so it must be "
                                 << form << ", but is " << describe(type);
   };
   FlatSymbolRefAttr own = getRowDomain(type);
-  switch (resultRole(kernel, index)) {
+  switch (kernel.getKernelResultRole(index)) {
   case ResultRole::aligned:
     return own == domain ? success() : complain("rows of @" + domain.getValue());
   case ResultRole::pooled:
@@ -126,7 +118,7 @@ LogicalResult RowKernelOp::verifySymbolUses(SymbolTableCollection &) {
   }
   size_t pooled = 0;
   for (auto [index, result] : llvm::enumerate(getResults()))
-    if (isPooled(resultRole(*this, index)) &&
+    if (isPooled(getKernelResultRole(index)) &&
         failed(expectPoolTarget(*this, poolKind(*this, pooled++), domain,
                                 getRowDomain(result.getType()))))
       return failure();
@@ -146,7 +138,7 @@ static SmallVector<std::pair<std::string, Type>> expectedArguments(RowKernelOp k
         {numbered("input", index), isSource ? input.getType() : getBodyType(input.getType())});
   }
   for (auto [index, result] : llvm::enumerate(kernel.getResults()))
-    if (isAccumulated(resultRole(kernel, index)))
+    if (isAccumulated(kernel.getKernelResultRole(index)))
       expected.push_back(
           {numbered("result", index),
            AccumulatorType::get(kernel.getContext(), cast<RankedTensorType>(result.getType()))});
@@ -174,7 +166,7 @@ static LogicalResult verifyYield(RowKernelOp kernel) {
     return kernel.emitOpError() << "must end with genrec.row_yield";
   SmallVector<std::pair<std::string, Type>> expected;
   for (auto [index, result] : llvm::enumerate(kernel.getResults()))
-    if (!isAccumulated(resultRole(kernel, index)))
+    if (!isAccumulated(kernel.getKernelResultRole(index)))
       expected.push_back({numbered("result", index), getBodyType(result.getType())});
   if (yield.getValues().size() != expected.size())
     return yield.emitOpError() << "needs a value per aligned or pooled result, " << expected.size()

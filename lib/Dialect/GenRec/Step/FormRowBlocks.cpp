@@ -22,10 +22,6 @@ using namespace genrec;
 // Ops that may run for a block of lists
 //===----------------------------------------------------------------------===//
 
-static bool isRowsOf(Value value, FlatSymbolRefAttr domain) {
-  return isa<RankedTensorType>(value.getType()) && getRowDomain(value.getType()) == domain;
-}
-
 /// The domain over whose lists `op` can run block by block; null if it cannot.
 static FlatSymbolRefAttr getBlockDomain(Operation *op) {
   auto step = dyn_cast<StepOpInterface>(op);

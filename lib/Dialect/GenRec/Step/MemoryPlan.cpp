@@ -101,8 +101,8 @@ RowAddress genrec::getRowAddress(Value value) {
 /// The value of the body that is yielded as result `number`; null for an accumulated result.
 static Value getYieldedValue(RowKernelOp kernel, unsigned number) {
   unsigned operand = 0;
-  for (auto [index, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
-    bool isSum = role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered;
+  for (unsigned index = 0; index < kernel.getNumResults(); ++index) {
+    bool isSum = isAccumulated(kernel.getKernelResultRole(index));
     if (index == number)
       return isSum ? Value() : kernel.getBody().front().getTerminator()->getOperand(operand);
     operand += !isSum;
@@ -159,8 +159,7 @@ static OperandRole getRole(RowKernelOp kernel, unsigned input) {
 /// Whether a kernel gathers rows of `value` by an index, or scatters into them.
 static bool isPicked(OpResult value) {
   if (auto kernel = dyn_cast<RowKernelOp>(value.getOwner()))
-    if (cast<ResultRoleAttr>(kernel.getResultRoles()[value.getResultNumber()]).getValue() ==
-        ResultRole::scattered)
+    if (kernel.getKernelResultRole(value.getResultNumber()) == ResultRole::scattered)
       return true;
   return llvm::any_of(value.getUses(), [](OpOperand &use) {
     auto kernel = dyn_cast<RowKernelOp>(use.getOwner());

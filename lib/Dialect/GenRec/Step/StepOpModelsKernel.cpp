@@ -11,10 +11,6 @@ using namespace genrec;
 
 namespace {
 
-bool isRowsOf(Value value, FlatSymbolRefAttr domain) {
-  return isa<RankedTensorType>(value.getType()) && getRowDomain(value.getType()) == domain;
-}
-
 /// Whether the kernel uses `domain` only row by row: it gathers, broadcasts, pools and stores none
 /// of its rows.
 bool readsOwnRows(RowKernelOp kernel, FlatSymbolRefAttr domain) {
@@ -37,7 +33,7 @@ bool readsOwnRows(RowKernelOp kernel, FlatSymbolRefAttr domain) {
 int64_t getSumFloats(RowKernelOp kernel, const StepSizes &sizes) {
   int64_t floats = 0;
   for (auto [index, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
-    if (role.getValue() != ResultRole::reduced && role.getValue() != ResultRole::scattered)
+    if (!isAccumulated(role.getValue()))
       continue;
     Type type = kernel.getResult(index).getType();
     FlatSymbolRefAttr domain = getRowDomain(type);

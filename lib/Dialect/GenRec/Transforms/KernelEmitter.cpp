@@ -150,8 +150,7 @@ void Emitter::createSignature() {
   for (auto &[key, argument] : inputs)
     argument = body.getArgument(next++);
   for (auto [output, entry] : llvm::zip_equal(outputs, results))
-    if (entry.role == ResultRole::reduced ||
-        entry.role == ResultRole::scattered)
+    if (isAccumulated(entry.role))
       accumulators[output] = body.getArgument(next++);
 }
 

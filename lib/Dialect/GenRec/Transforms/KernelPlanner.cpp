@@ -145,8 +145,7 @@ static Value getPoolDomain(Operation *op) {
 /// Whether an op adds up values of all rows.
 static bool addsAllRows(Operation *op) {
   return llvm::any_of(op->getResults(), [&](OpResult result) {
-    ResultRole role = getResultRole(op, result.getResultNumber());
-    return role == ResultRole::reduced || role == ResultRole::scattered;
+    return isAccumulated(getResultRole(op, result.getResultNumber()));
   });
 }
 

@@ -26,8 +26,7 @@ RowKernelOp genrec::createRowKernel(OpBuilder &builder, Location loc,
     resultRoles.push_back(ResultRoleAttr::get(context, result.role));
     if (result.role == ResultRole::pooled)
       poolKinds.push_back(PoolKindAttr::get(context, result.pool));
-    if (result.role == ResultRole::reduced ||
-        result.role == ResultRole::scattered)
+    if (isAccumulated(result.role))
       argumentTypes.push_back(
           AccumulatorType::get(context, cast<RankedTensorType>(result.type)));
   }

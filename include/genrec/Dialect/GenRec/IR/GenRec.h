@@ -26,6 +26,12 @@
 #include "genrec/Dialect/GenRec/IR/GenRecTraits.h"
 
 namespace genrec {
+
+/// Whether a row kernel adds a result up over its rows, instead of computing one for each.
+inline bool isAccumulated(ResultRole role) {
+  return role == ResultRole::reduced || role == ResultRole::scattered;
+}
+
 class ProductOpInterface;
 /// The rule for `bf16` of a product.
 llvm::LogicalResult verifyProduct(ProductOpInterface op);
@@ -45,6 +51,9 @@ namespace genrec {
 
 /// The domain of `type`'s rows; null for a shared tensor.
 mlir::FlatSymbolRefAttr getRowDomain(mlir::Type type);
+
+/// Whether `value` is a tensor of the rows of `domain`.
+bool isRowsOf(mlir::Value value, mlir::FlatSymbolRefAttr domain);
 
 /// The shape of one row: the tensor's shape without its first dimension. For a shared tensor, its
 /// whole shape.
