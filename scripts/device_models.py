@@ -40,6 +40,7 @@ class Sizes:
     search_users: int = 270
     search_requests: int = 720  # two batches
     columns: int = 660
+    targets: int = 8  # positives of a user
     movielens: Path = ROOT.parent / "shared" / "data" / "ml-1m"
     movielens_users: int = 6040
     layers: int = 8
@@ -51,7 +52,7 @@ class Sizes:
 
 SMALL = Sizes(
     users=40, events=12, clicks=256, requests=60, search_users=5, search_requests=10,
-    columns=60, movielens=Path(), movielens_users=40,
+    columns=60, targets=3, movielens=Path(), movielens_users=40,
     layers=2, heads=1, large_users=4, large_events=67, large_batch=2,
 )  # fmt: skip
 
@@ -160,6 +161,23 @@ def clicks(example: str, name: str) -> Callable[[Path, Sizes], Made]:
         return model, prepare.SCHEMA, Packed("train.parquet", "valid.parquet", 2048)
 
     return make
+
+
+def two_tower(folder: Path, sizes: Sizes) -> Made:
+    """Positives of generated histories, with what was seen before each."""
+    generate(folder, users=sizes.users, events=sizes.events, seed=1)
+    prepare = load_example("two_tower", "prepare")
+    seen = pl.read_parquet(folder / "train.parquet").select(
+        user=pl.int_range(pl.len()), item=pl.col("history").list.eval(pl.element().struct.field("item"))
+    )
+    events = seen.explode("item").with_columns(place=pl.int_range(pl.len()))
+    train, valid = prepare.split(events, "place", sizes.targets)
+    for name, rows in (("train", train), ("valid", valid)):
+        prepare.with_frequency(rows, train).write_parquet(folder / f"{name}.parquet")
+    model = load_example("two_tower", "model").TwoTower(gr.catalogue(folder / "items.parquet", id="item"))
+    flags = ["--catalogue", "items={folder}/items.parquet"]
+    schema = gr.Schema.from_parquet(folder / "train.parquet")
+    return model, schema, Packed("train.parquet", "valid.parquet", 512, flags)
 
 
 def search(folder: Path, sizes: Sizes) -> Made:
@@ -283,6 +301,7 @@ EXAMPLES: dict[str, Callable[[Path, Sizes], Made]] = {
     "request_ranking": requests,
     "sasrec": retrieval("sasrec", "SASRec"),
     "search_ranking": search,
+    "two_tower": two_tower,
 }
 LARGE, MOVIELENS = "hstu_large", "hstu_movielens"
 MODELS = {LARGE: large, MOVIELENS: movielens, **EXAMPLES}

@@ -33,6 +33,7 @@ def example(name: str) -> Iterator[Callable[[str], ModuleType]]:
 
 
 EVENTS = gr.Schema({"history": [{"item": gr.int64, "next": gr.int64, "time": gr.int64}], "held_out": gr.int64})
+POSITIVES = gr.Schema({"user": gr.int64, "history": [gr.int64], "item": gr.int64, "log_q": gr.float32})
 NEWS = gr.Schema(
     {
         "request": gr.int64,
@@ -64,6 +65,11 @@ def _retrieval(name: str, model: str, **options: bool) -> tuple[gr.Model, gr.Sch
         return getattr(load("model"), model)(_items(), **options), EVENTS
 
 
+def _two_tower() -> tuple[gr.Model, gr.Schema]:
+    with example("two_tower") as load:
+        return load("model").TwoTower(_items()), POSITIVES
+
+
 def _news() -> tuple[gr.Model, gr.Schema]:
     with example("news_request_ranking") as load:
         return load("model").NewsRanker(), NEWS
@@ -90,6 +96,7 @@ MODELS: dict[str, Callable[[Path], tuple[gr.Model, gr.Schema]]] = {
     "request_ranking": _requests,
     "sasrec": lambda _: _retrieval("sasrec", "SASRec"),
     "search_ranking": _search,
+    "two_tower": lambda _: _two_tower(),
 }
 
 

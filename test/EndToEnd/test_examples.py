@@ -110,6 +110,16 @@ def test_quality_learns_a_simple_order(tmp_path, movielens, options):
     assert losses[0] != losses[1]
 
 
+def test_two_tower_learns_a_simple_order(tmp_path, movielens):
+    """From what was seen last, the item that follows it in turn: better than chance (10 of 40)."""
+    output = run(
+        EXAMPLES / "two_tower" / "train.py", "--data", movielens, "--epochs", "20", "--batch", "32", "--out", tmp_path
+    )
+    assert f"{USERS} users, " in output
+    last = output.splitlines()[-1]
+    assert float(last.split("hr@10 ")[1].split(",")[0]) > 0.5
+
+
 def test_request_ranking(tmp_path):
     output = run(EXAMPLES / "request_ranking" / "train.py", "--users", "1500", "--epochs", "4", "--out", tmp_path)
     rows = output[output.index("AUC") :].splitlines()[1:4]
