@@ -152,7 +152,7 @@ def find_waits() -> dict[str, str]:
 # Files whose kernels have a class of their own in the profile of a step; those of others are of tables.
 CLASSES = {
     r"/attention/|cross_attention": "attention",
-    r"products|distinct\.cu|interaction|item_scores": "products",
+    r"products|distinct\.cu|interaction|item_scores|in_batch_softmax": "products",
     r"part_copies|row_sums|scattered_sums|row_checks|list_rows|columns|exact_sum": "elementwise",
 }
 BOUNDS = r"(?:__launch_bounds__\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?"

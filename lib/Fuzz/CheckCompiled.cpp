@@ -376,12 +376,12 @@ CompiledChecker::interpret(ModelOp model, ArrayRef<Batch> batches, uint64_t seed
   World world = chooseWorld(options.ranks, seed, limits);
   ObserveOptions observed;
   observed.run.ranks = world.ranks;
-  observed.run.portions = world.portions;
+  observed.run.portions = observed.run.portionsInOne = world.portions;
   interpreter::State initial(model, seed);
   llvm::Expected<Observations> exact = observe(model, initial, batches, observed);
   if (!exact)
     return exact.takeError();
-  return observeRounding(model, initial, batches, std::move(*exact), kManyRuns);
+  return observeRounding(model, initial, batches, std::move(*exact), kManyRuns, world.portions);
 }
 
 std::string CompiledChecker::judge(const Binary &binary, const RoundedObservations &expected,

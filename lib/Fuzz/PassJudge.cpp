@@ -9,14 +9,14 @@ using namespace genrec::fuzz;
 PassJudge::PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t seed)
     : seed(seed), series(std::move(series)), expected(this->series.size()),
       before(this->series.size()) {
-  run.portions = 2 + static_cast<int64_t>(seed % 4);
+  run.portions = run.portionsInOne = 2 + static_cast<int64_t>(seed % 4);
   run.ranks = 1 + static_cast<int64_t>(seed / 4 % static_cast<uint64_t>(run.portions));
   run.replicated = chooseReplicated(model, seed);
 }
 
 void PassJudge::setRanks(int64_t ranks) {
   run.ranks = ranks;
-  run.portions = ranks + static_cast<int64_t>(seed % 3);
+  run.portions = run.portionsInOne = ranks + static_cast<int64_t>(seed % 3);
 }
 
 /// Whether updates have been expanded into row kernels or ops that form them.
@@ -62,8 +62,8 @@ std::optional<Difference> PassJudge::look(ModelOp model, const interpreter::Stat
            (compareShown(meaning->forward, shown.forward, allowance) ||
             (mayTrain && compareShown(meaning->trained, shown.trained, kConstantsAllowance)));
   };
-  llvm::Expected<Observations> seen = observe(
-      model, initial, batches, {run, watch, /*values=*/nullptr, &before[number]});
+  llvm::Expected<Observations> seen =
+      observe(model, initial, batches, {run, watch, /*values=*/nullptr, &before[number]});
   if (!seen)
     return fail(seen.takeError());
   if (!mayTrain)
@@ -71,7 +71,7 @@ std::optional<Difference> PassJudge::look(ModelOp model, const interpreter::Stat
   bool trainsFirst = !seen->trained.empty() && (!meaning || meaning->trained.exact.empty());
   if (!meaning || trainsFirst) {
     llvm::Expected<RoundedObservations> rounded =
-        observeRounding(model, initial, batches, *seen, kFewRuns);
+        observeRounding(model, initial, batches, *seen, kFewRuns, run.portionsInOne);
     if (!rounded)
       return fail(rounded.takeError());
     if (!meaning)
@@ -91,16 +91,19 @@ std::optional<Difference> PassJudge::look(ModelOp model, const interpreter::Stat
 }
 
 void PassJudge::keepValues(ModelOp model) {
+  interpreter::RunOptions options;
+  options.portionsInOne = run.portionsInOne;
   sound = {interpreter::State(model, seed), {}};
   for (const BatchSeries &batches : series)
     llvm::consumeError(observe(model, sound->initial, batches.batches,
-                               {{}, nullptr, &sound->values.emplace_back()})
+                               {options, nullptr, &sound->values.emplace_back()})
                            .takeError()); // `look` has told it
 }
 
 bool PassJudge::showsFault(ModelOp model, Operation *op) {
   interpreter::RunOptions options;
   options.faulty = op;
+  options.portionsInOne = run.portionsInOne;
   if (!sound)
     keepValues(model);
   for (auto [batches, meaning, values] : llvm::zip_equal(series, expected, sound->values)) {

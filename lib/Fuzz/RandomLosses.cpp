@@ -71,6 +71,35 @@ static bool makeCrossEntropy(ModelBuilder &m) {
   return true;
 }
 
+/// Ids of which several rows have the same; sometimes with nulls and logarithms of frequencies.
+void fuzz::makeInBatch(ModelBuilder &m) {
+  Value x = m.chance(20) ? findOnData(m) : Value();
+  if (!x)
+    return;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  int64_t size = m.rowSize();
+  Value query = m.bounded(m.resize(x, size));
+  Value item = m.bounded(train(m, m.resize(m.find(m.f32(), domain, -1), size)));
+  Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
+  SmallVector<Value> operands{query, item,
+                              m.value("mod", id.getType(), id, m.i64("divisor", m.integer(2, 9)))};
+  Value logQ = m.chance(50) ? m.find(m.f32(), domain, 0) : Value();
+  if (logQ)
+    operands.push_back(m.bounded(logQ));
+  Value valid = m.chance(50) ? m.find(m.boolean(), domain, 0) : Value();
+  if (valid)
+    operands.push_back(valid);
+  Operation *loss = m.make(
+      "in_batch_softmax", {m.rows(domain, {}, m.f32()), m.rows(domain, {2}, m.f32())}, operands,
+      m.f64("temperature", m.real(0.3, 1.5)), {1, 1, 1, logQ ? 1 : 0, valid ? 1 : 0});
+  SmallVector<Value> declared{loss->getResult(0)};
+  bool isMasked = valid && m.chance(50); // else null rows count with a loss of 0
+  if (isMasked)
+    declared.push_back(valid);
+  m.make("loss", {}, declared, {m.text("name", "in_batch"), m.f64("scale", m.real(0.3, 2.0))},
+         {1, 0, isMasked});
+}
+
 namespace {
 /// A catalogue: its ids and a vector per item.
 struct Catalogue {

@@ -102,6 +102,7 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
     makeItemColumns(m);
   if (options.bf16)
     roundProducts(m);
+  makeInBatch(m);
   removeUnused(*m.module); // values that were not offered
   return std::move(m.module);
 }

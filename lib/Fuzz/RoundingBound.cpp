@@ -48,13 +48,14 @@ llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model, ArrayRe
   llvm::Expected<Observations> exact = observe(model, initial, batches);
   if (!exact)
     return exact.takeError();
-  return observeRounding(model, initial, batches, std::move(*exact), runs);
+  return observeRounding(model, initial, batches, std::move(*exact), runs, /*portionsInOne=*/1);
 }
 
 llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model,
                                                           const interpreter::State &initial,
                                                           ArrayRef<Batch> batches,
-                                                          Observations exact, uint64_t runs) {
+                                                          Observations exact, uint64_t runs,
+                                                          int64_t portionsInOne) {
   RoundedObservations result;
   result.forward.exact = std::move(exact.forward);
   result.trained.exact = std::move(exact.trained);
@@ -64,6 +65,7 @@ llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model,
     bool isCoarse = run > runs;
     ObserveOptions options;
     options.run.coarseFactors = isCoarse;
+    options.run.portionsInOne = portionsInOne;
     if (!isCoarse)
       options.run.precision = interpreter::Precision::perturbed;
     options.run.perturbation = run;

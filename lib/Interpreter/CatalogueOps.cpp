@@ -1,9 +1,10 @@
-//===- CatalogueOps.cpp - sampled softmax, scores, ranking ----------------===//
+//===- CatalogueOps.cpp - sampled and in-batch softmax, scores, ranking ---===//
 
 #include "genrec/Interpreter/Evaluator.h"
 
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 using namespace mlir;
@@ -11,6 +12,7 @@ using namespace genrec;
 using namespace genrec::interpreter;
 
 using llvm::Error;
+using llvm::Expected;
 
 static double dotRows(const Tensor &x, int64_t row, const Tensor &y, int64_t other) {
   double sum = 0;
@@ -116,6 +118,126 @@ static Error evaluateSampledSoftmaxGrad(Evaluator &e, SampledSoftmaxGradOp op) {
   }
   e.set(op.getDquery(), std::move(dquery));
   e.set(op.getDitems(), std::move(ditems));
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// In-batch softmax
+//===----------------------------------------------------------------------===//
+
+/// The rows of each portion, in order: consecutive ones, as portions have consecutive root rows.
+template <class OpT> static Expected<std::vector<int64_t>> findPortions(Evaluator &e, OpT op) {
+  FlatSymbolRefAttr domain = getRowDomain(op.getQuery().getType());
+  std::vector<int64_t> roots(e.get(op.getQuery()).rows);
+  std::iota(roots.begin(), roots.end(), 0);
+  while (true) {
+    Expected<const DomainRows *> rows = e.domain(op, domain);
+    if (!rows)
+      return rows.takeError();
+    FlatSymbolRefAttr parent = lookupDomain(op, domain).getParentAttr();
+    int64_t count = (*rows)->count, portions = e.options.portionsInOne;
+    for (int64_t &root : roots)
+      if (parent) {
+        root = (*rows)->parent[root];
+      } else {
+        int64_t portion = 0;
+        while (count * (portion + 1) / portions <= root)
+          ++portion;
+        root = portion;
+      }
+    if (!parent)
+      return roots;
+    domain = parent;
+  }
+}
+
+namespace {
+/// The rows that a row's softmax is over, itself among them.
+template <class OpT> class Compared {
+public:
+  Compared(Evaluator &e, OpT op, std::vector<int64_t> portions)
+      : ids(e.get(op.getId()).integers()), valid(op.getValid() ? &e.get(op.getValid()) : nullptr),
+        portions(std::move(portions)) {}
+
+  std::vector<int64_t> with(int64_t row) const {
+    std::vector<int64_t> others;
+    for (int64_t other = 0; counts(row) && other < static_cast<int64_t>(ids.size()); ++other)
+      if (other == row ||
+          (counts(other) && ids[other] != ids[row] && portions[other] == portions[row]))
+        others.push_back(other);
+    return others;
+  }
+
+private:
+  bool counts(int64_t row) const { return !valid || valid->integers()[row]; }
+
+  const std::vector<int64_t> &ids;
+  const Tensor *valid;
+  std::vector<int64_t> portions;
+};
+} // namespace
+
+/// The logit of a row's query and another row's item.
+template <class OpT> static double inBatchLogit(Evaluator &e, OpT op, int64_t row, int64_t other) {
+  double score = dotRows(e.get(op.getQuery()), row, e.get(op.getItem()), other);
+  return score / op.getTemperature().convertToDouble() -
+         (op.getLogQ() ? e.get(op.getLogQ()).floats()[other] : 0.0);
+}
+
+static Error evaluateInBatchSoftmax(Evaluator &e, InBatchSoftmaxOp op) {
+  int64_t rows = e.get(op.getQuery()).rows;
+  Tensor result = makeTensor(op.getResult().getType(), rows);
+  Tensor kept = makeTensor(op.getKept().getType(), rows);
+  Expected<std::vector<int64_t>> portions = findPortions(e, op);
+  if (!portions)
+    return portions.takeError();
+  const Compared all(e, op, std::move(*portions));
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<int64_t> compared = all.with(row);
+    if (compared.empty())
+      continue;
+    std::vector<double> logits;
+    for (int64_t other : compared)
+      logits.push_back(inBatchLogit(e, op, row, other));
+    double largest = *llvm::max_element(logits), own = inBatchLogit(e, op, row, row);
+    double ofOthers = 0;
+    for (auto [other, logit] : llvm::zip_equal(compared, logits))
+      ofOthers += other == row ? 0 : std::exp(logit - largest);
+    double sum = ofOthers + std::exp(own - largest);
+    // Where the row's own logit is the largest, the others may have a share far below 1's rounding.
+    result.floats()[row] = own == largest ? std::log1p(ofOthers) : largest - own + std::log(sum);
+    kept.row(row)[0] = largest + std::log(sum);
+    kept.row(row)[1] = ofOthers / sum;
+  }
+  e.set(op.getResult(), std::move(result));
+  e.set(op.getKept(), std::move(kept));
+  return Error::success();
+}
+
+static Error evaluateInBatchSoftmaxGrad(Evaluator &e, InBatchSoftmaxGradOp op) {
+  const Tensor &query = e.get(op.getQuery()), &item = e.get(op.getItem());
+  const Tensor &kept = e.get(op.getKept());
+  Tensor dquery = makeTensor(op.getDquery().getType(), query.rows);
+  Tensor ditem = makeTensor(op.getDitem().getType(), query.rows);
+  Expected<std::vector<int64_t>> portions = findPortions(e, op);
+  if (!portions)
+    return portions.takeError();
+  const Compared compared(e, op, std::move(*portions));
+  for (int64_t row = 0; row < query.rows; ++row) {
+    double seed = e.get(op.getGradient()).floats()[row] / op.getTemperature().convertToDouble();
+    for (int64_t other : compared.with(row)) {
+      double share = other == row ? -kept.row(row)[1]
+                                  : std::exp(inBatchLogit(e, op, row, other) - kept.row(row)[0]);
+      // Each has an error of its own: they add up to 0 where all items have one vector.
+      double dlogit = e.perturbed(share * seed);
+      for (int64_t column = 0; column < query.width; ++column) {
+        dquery.row(row)[column] += dlogit * item.row(other)[column];
+        ditem.row(other)[column] += dlogit * query.row(row)[column];
+      }
+    }
+  }
+  e.set(op.getDquery(), std::move(dquery));
+  e.set(op.getDitem(), std::move(ditem));
   return Error::success();
 }
 
@@ -359,6 +481,8 @@ static Error evaluateRankInList(Evaluator &e, RankInListOp op) {
 void interpreter::addCatalogueOps(HandlerMap &map) {
   map.add<SampledSoftmaxOp, evaluateSampledSoftmax>();
   map.add<SampledSoftmaxGradOp, evaluateSampledSoftmaxGrad>();
+  map.add<InBatchSoftmaxOp, evaluateInBatchSoftmax>();
+  map.add<InBatchSoftmaxGradOp, evaluateInBatchSoftmaxGrad>();
   map.add<ResolveOp, evaluateResolve>();
   map.add<ScoresOp, evaluateScores>();
   map.add<ScoresGradOp, evaluateScoresGrad>();

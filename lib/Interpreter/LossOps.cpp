@@ -137,7 +137,9 @@ static std::string written(double value) {
 
 static Error evaluateRequireRange(Evaluator &e, RequireRangeOp op) {
   const Tensor &x = e.get(op.getX());
-  double low = op.getMin().convertToDouble(), high = op.getMax().convertToDouble();
+  double low = op.getMin().convertToDouble(), high = std::numeric_limits<float>::max();
+  if (op.getMax())
+    high = op.getMax()->convertToDouble();
   int64_t items = op.getItems() ? e.get(op.getItems()).rows : std::numeric_limits<int64_t>::max();
   for (int64_t row = 0; row < x.rows; ++row) {
     bool isLeftOut = (op.getValid() && !e.get(op.getValid()).integers()[row]) ||

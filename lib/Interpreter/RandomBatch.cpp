@@ -93,7 +93,7 @@ static void addUse(Role &role, Operation *user, Value value) {
     role.isLabel = true;
   } else if (auto range = dyn_cast<RequireRangeOp>(user); range && range.getX() == value) {
     role.isRequired = true;
-    role.isWeight |= range.getMax().convertToDouble() >= std::numeric_limits<float>::max();
+    role.isWeight |= !range.getMax();
   } else if (auto loss = dyn_cast<LossOp>(user); loss && loss.getWeight() == value) {
     role.isWeight = true;
   } else if (auto attention = dyn_cast<AttentionOp>(user)) {

@@ -219,6 +219,7 @@ RankedStep::RankedStep(ProgramOp program, const Batch &batch, State &state,
         BatchSlice(model, batch, rows * number / count, rows * (number + 1) / count).take();
     RunOptions own = options;
     own.portion = number;
+    own.portionsInOne = 1;
     portion.evaluator = std::make_unique<Evaluator>(program, portion.batch, ranks[portion.rank],
                                                     Mode::train, own, this);
   }

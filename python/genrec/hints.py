@@ -54,7 +54,10 @@ OF_LOSS = {
     "cross_entropy": "gr.loss.softmax_cross_entropy of classes, gr.loss.bce_with_logits of one logit",
     "bce": "gr.loss.bce_with_logits, which takes a logit without a sigmoid",
     "binary_cross_entropy": "gr.loss.bce_with_logits, which takes a logit without a sigmoid",
-    "softmax": "gr.loss.softmax_cross_entropy, gr.loss.full_softmax or gr.loss.sampled_softmax",
+    "softmax": "gr.loss.softmax_cross_entropy of classes; full_softmax, sampled_softmax, in_batch_softmax of items",
+    "in_batch": "gr.loss.in_batch_softmax, whose negatives are the items of other rows",
+    "infonce": "gr.loss.in_batch_softmax, whose negatives are the items of other rows",
+    "info_nce": "gr.loss.in_batch_softmax, whose negatives are the items of other rows",
     "l1": "gr.loss.mae",
 }
 """Help by the name of something that `genrec.loss` lacks."""

@@ -23,6 +23,7 @@ from genrec.operands import as_value
 from genrec.ops import as_ids, cast, conjunction, detach, squeeze, where
 from genrec.precision import product_attributes
 from genrec.ranking import NO_SCORE, items_scored, scores
+from genrec.recording import ValueType
 from genrec.rules import common_domain, counted
 from genrec.source import Place, find_place
 from genrec.types import float32
@@ -360,6 +361,95 @@ def sampled_softmax(
         negatives=negatives, shared=shared, temperature=float(temperature), stream=0, **product_attributes(float32),
     )  # fmt: skip
     return _declare(x, target.valid, weight, name, scale, place)
+
+
+def in_batch_softmax(
+    query: ValueLike,
+    item: ValueLike,
+    id: ValueLike,
+    temperature: float = 1.0,
+    log_q: ValueLike | None = None,
+    weight: ValueLike | None = None,
+    name: str = "loss",
+    scale: float = 1.0,
+) -> Value:
+    """Softmax cross entropy of each row's item among the items of all rows of the batch, with logits query · item /
+    temperature - log_q: the loss of two-tower retrieval models (Yi et al. 2019). No catalogue is needed.
+
+    Rows that do not count (a null id or `log_q`, or weight 0) have no loss and are nobody's negatives. Other rows with
+    the row's own id are left out of its softmax. A row that is alone has loss 0.
+
+    Negatives are the rows of the row's own portion of the batch: with `--portions 8`, an eighth of them. Results are
+    the same bits on any number of ranks, but depend on `--portions`, as the loss of `evaluate` does on its batch.
+    Scores are float32, within `gr.autocast`, too; of them a block is in memory at a time.
+
+    Args:
+        query: what items are compared with.
+        item: the vector of the row's item, its positive; of the row's domain.
+        id: of the item; a row with a null one does not count.
+        temperature: greater than 0.
+        log_q: the logarithm of how often the item is drawn into a batch, such as of its frequency in the data. Without
+            it frequent items, which are negatives more often, are scored too low. It gets no gradient.
+        weight: as in `gr.loss.mean`, like `name` and `scale`.
+
+    Shape:
+        query [d], item [d], id [], log_q [].
+
+    Returns:
+        the value per row.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> query = nn.l2_normalize(nn.Linear(16, 16)(gr.Table("user", dim=16)(batch.user)))
+        >>> positive = nn.l2_normalize(nn.Linear(16, 16)(item(batch.held_out)))
+        >>> gr.loss.in_batch_softmax(query, positive, batch.held_out, temperature=0.05)
+        <float32, one per 'request'>
+    """
+    place = find_place()
+    _check_temperature(temperature, place)
+    rows = rows_of_floats(query, "the query of 'in_batch_softmax'", 0)
+    items = rows_of_floats(item, "the item of 'in_batch_softmax'", 1)
+    target = as_ids(id, "the id of 'in_batch_softmax'", place.part(2))
+    values, parts = [rows, items, target], [(0,), (1,), (2,)]
+    if log_q is not None:
+        logs = scalar(log_q, "log_q", place, "log_q")
+        values.append(cast(logs, float32, place.named("")))
+        parts.append(("log_q",))
+    common_domain("in_batch_softmax", values, place, parts)
+    for value, part in zip(values[:2], parts[:2], strict=True):
+        if value.domain is None:
+            raise ModelError("'in_batch_softmax' takes a vector per row", place.part(*part), value._label())
+    if items.shape != rows.shape:
+        raise ModelError(
+            f"'in_batch_softmax' needs queries and items of one size, got [{rows.shape[0]}] and [{items.shape[0]}]",
+            place.part(0), rows._label(), f"the items are {items._label()}",
+        )  # fmt: skip
+    valid = conjunction(*(value.valid for value in values[2:]), _is_weighed(weight, target, place))
+    if valid is not None:
+        values.append(valid)
+    symbol = rows._result.type.domain
+    op = rows._recording.emit(
+        "in_batch_softmax",
+        [value._result for value in values],
+        [ValueType(symbol, (), float32.name), ValueType(symbol, (2,), float32.name)],  # and what its gradient needs
+        {"temperature": float(temperature)},
+        place,
+        (1, 1, 1, int(log_q is not None), int(valid is not None)),
+    )
+    x = Value(rows._recording, op.results[0], rows.domain, place)
+    return _declare(x, valid, weight, name, scale, place)
+
+
+def _is_weighed(weight: ValueLike | None, rows: Value, place: Place) -> Value | None:
+    """Whether rows have a weight other than 0; None where all have. What is no weight per row is `_declare`'s error."""
+    if weight is None:
+        return None
+    part = place.part("weight")
+    given = as_value(weight, part)
+    if given.domain is not rows.domain or given.shape:
+        return None
+    factor = cast(given, float32, part.named(""))
+    return conjunction(factor != 0.0, None if is_column(factor) else factor.valid)
 
 
 def _check_temperature(temperature: float, place: Place) -> None:

@@ -26,7 +26,7 @@ struct RangeRule {
   const char *what;
   int32_t feature; ///< -1: none
   int32_t type;
-  double low, high;
+  double low, high; ///< high: the greatest float where the range has no end (StepCallsSink.cpp)
   int64_t items = -1; ///< rows of the catalogue; -1: there is none
 
   /// Whether the catalogue's rows are what bounds the values.

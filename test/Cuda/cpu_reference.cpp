@@ -5,6 +5,7 @@
 #include "genrec_rt/kernels/cpu/cross_attention.h"
 #include "genrec_rt/kernels/cpu/distinct_gradient.h"
 #include "genrec_rt/kernels/cpu/gemm.h"
+#include "genrec_rt/kernels/cpu/in_batch_softmax.h"
 
 #include <vector>
 
@@ -55,6 +56,16 @@ void distinctLinearOnCpu(const DistinctCase &of, const DistinctResults &to) {
     kernels::distinctLinearGradient<D, N>(nullptr, lookups, part, of.values, of.ldValues, of.weight,
                                           of.columns, of.gradient, of.ldY, to.dvalues, to.dweight,
                                           static_cast<float *>(backward.data()));
+}
+
+void inBatchOnCpu(const InBatchCase &of, const InBatchResults &to) {
+  genrec_domain domain = {};
+  domain.count = of.rows;
+  const kernels::InBatchArgs args{&domain,   of.size, of.query, of.ldQuery, of.item,
+                                  of.ldItem, of.id,   of.logQ,  of.valid,   of.temperature};
+  Scratch scratch(inBatchScratchBytes(of.rows, of.size, 1));
+  kernels::inBatchForward(nullptr, args, to.loss, to.kept, scratch.data());
+  kernels::inBatchBackward(nullptr, args, to.kept, of.dLoss, to.dQuery, to.dItem, scratch.data());
 }
 
 #define GENREC_CROSS_ATTENTION(Heads, Qk, V)                                                       \

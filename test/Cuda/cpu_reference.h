@@ -58,6 +58,26 @@ struct DistinctResults {
 };
 template <int D, int N> void distinctLinearOnCpu(const DistinctCase &of, const DistinctResults &to);
 
+/// In-batch softmax of `rows` rows of vectors of `size`, and its gradients for `dLoss`; `logQ` and
+/// `valid` may be null.
+struct InBatchCase {
+  int64_t rows, size;
+  const float *query;
+  int64_t ldQuery;
+  const float *item;
+  int64_t ldItem;
+  const int64_t *id;
+  const float *logQ;
+  const uint8_t *valid;
+  float temperature;
+  const float *dLoss;
+};
+/// loss [rows], kept [rows, 2], gradients [rows, size].
+struct InBatchResults {
+  float *loss, *kept, *dQuery, *dItem;
+};
+void inBatchOnCpu(const InBatchCase &of, const InBatchResults &to);
+
 } // namespace genrec::rt::cuda::test
 
 #endif // GENREC_TEST_CUDA_CPU_REFERENCE_H

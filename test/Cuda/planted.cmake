@@ -19,7 +19,7 @@ add_custom_command(OUTPUT ${planted}/stamp ${planted_sources} BYPRODUCTS ${plant
 add_custom_target(plant-defects DEPENDS ${planted}/stamp)
 # Tests that include no header with defects are the same objects as those of genrec-simt-tests. Where test_planted_defects.py
 # says that one includes what now has a defect, it belongs into the list below.
-set(undamaged concat_test device_model device_ranks_test device_steps_test device_test distinct_test library_products_test
+set(undamaged concat_test device_model device_ranks_test device_steps_test device_test distinct_test in_batch_softmax_test library_products_test
     list_domains_test nccl_comm_test part_copies_test rank_model rank_test row_checks_test row_picks_test
     sized_products_test)
 list(JOIN undamaged "|" undamaged)

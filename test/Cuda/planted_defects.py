@@ -25,6 +25,7 @@ KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cach
 KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attention.h"
 SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
 INTERACTION = "include/genrec_rt/kernels/cuda/interaction.h"
+IN_BATCH = KERNELS + "in_batch_softmax.cu"
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
 STORE, STORE_KERNELS = "embedding/cuda/store.cu", "embedding/cuda/store_kernels.h"
 SEARCH, ERASE = "include/genrec_rt/cuda/bucket_search.h", "embedding/cuda/store_erase.cu"
@@ -165,6 +166,12 @@ DEFECTS = [
            "(storeRelaxed(slot, wanted), kFree)"),
     Defect("rows are read before they are there", CROSS, "CrossAttention.*", "__syncwarp();", nth=1),
     Defect("rows are overwritten", CROSS, "CrossAttention.*", "__syncwarp(); // the next columns", "; // the next columns"),
+    Defect("coefficients of a tile are read too early", IN_BATCH, "InBatchSoftmax.*", "__syncthreads(); // others", "; // others"),
+    Defect("rows with one item are compared", IN_BATCH, "InBatchSoftmax.*", "a.id[row] != a.id[other]", "true"),
+    Defect("rows without an item are negatives", IN_BATCH, "InBatchSoftmax.*", "(!a.valid || a.valid[row])", "true"),
+    Defect("sums of exp are not rescaled", IN_BATCH, "InBatchSoftmax.*", "total * kernels::detail::expNegative(before - greatest)", "total"),
+    Defect("lanes of a row have maxima of their own", IN_BATCH, "InBatchSoftmax.*", "mostOfLanes<kProductLanes>(most)", "most"),
+    Defect("an item is corrected by the query's frequency", IN_BATCH, "InBatchSoftmax.*", "inBatchLogit(a, score, item)", "inBatchLogit(a, score, query)"),
     Defect("vectors of a row are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=1),
     Defect("vectors of a row are overwritten", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads(); // the next", "; // the next"),
     Defect("shares of products are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=3),

@@ -39,6 +39,7 @@ def test_a_sampled_softmax_is_a_product_and_other_losses_are_none():
         with gr.autocast():
             gr.loss.sampled_softmax(x, batch.history.item, ITEM.l2_normalized(), items, negatives=4, name="rounded")
             gr.loss.full_softmax(x, batch.history.item, ITEM.l2_normalized(), items, max_items=8, name="scores")
+            gr.loss.in_batch_softmax(x, x, batch.history.item, name="in_batch")
         gr.loss.sampled_softmax(x, batch.history.item, ITEM.l2_normalized(), items, negatives=4, name="exact")
 
     _, ops, _ = record(forward, item=ITEM, catalogue=items)

@@ -28,6 +28,7 @@ CALLS = [
     ("gr.rank", "u", "batch.user", "self.item", "self.items", "batch.history.item"), ("gr.output", "x=u"),
     ("gr.loss.mean", "s"), ("gr.loss.bce_with_logits", "s", "batch.price"),
     ("gr.loss.sampled_softmax", "u", "batch.user", "self.item", "self.items", "4", "0.5"),
+    ("gr.loss.in_batch_softmax", "u", "u", "batch.user", "0.5", "s"),
     ("gr.loss.full_softmax", "u", "batch.user", "self.item", "self.items", "0.5", "9"),
     ("gr.metric.auc", "s", "batch.price"), ("gr.metric.gauc", "s", "batch.price", "batch.user"),
     ("gr.metric.ne", "s", "batch.price"), ("gr.metric.ranking", "u", "self.item", "self.items", "batch.user"),

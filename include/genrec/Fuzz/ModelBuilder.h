@@ -161,6 +161,8 @@ bool makeFanout(ModelBuilder &m);
 /// A catalogue with lists and with columns that other rows look up, and losses over them. Called
 /// after the sinks, so that the rest of the model of a seed does not depend on it.
 void makeItemColumns(ModelBuilder &m);
+/// In some models, a loss over the rows of a portion. Called last, for the same reason.
+void makeInBatch(ModelBuilder &m);
 
 } // namespace genrec::fuzz
 

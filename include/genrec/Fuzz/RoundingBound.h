@@ -73,11 +73,13 @@ inline constexpr uint64_t kFewRuns = 6;
 llvm::Expected<RoundedObservations> observeRounding(ModelOp model,
                                                     llvm::ArrayRef<interpreter::Batch> batches,
                                                     uint64_t seed, uint64_t runs);
-/// The same where what it shows exactly, from `initial` on, is known.
+/// The same where what it shows exactly, from `initial` on, is known, with batches of
+/// `portionsInOne` portions.
 llvm::Expected<RoundedObservations> observeRounding(ModelOp model,
                                                     const interpreter::State &initial,
                                                     llvm::ArrayRef<interpreter::Batch> batches,
-                                                    Observations exact, uint64_t runs);
+                                                    Observations exact, uint64_t runs,
+                                                    int64_t portionsInOne);
 
 /// A value that differs by more than its bound.
 struct Difference {

@@ -64,6 +64,9 @@ struct RunOptions {
   /// Training steps of programs that `distribute` has seen run on so many ranks, each with some of
   /// the portions that the batch is cut into. At least as many portions as ranks.
   int64_t ranks = 1, portions = 1;
+  /// Portions that the batch is cut into and that are evaluated as one: what compares the rows of a
+  /// portion with each other (in_batch_softmax) does so within each of them.
+  int64_t portionsInOne = 1;
   RankFault rankFault = RankFault::none;
   /// Tables, none with rules, of which every rank has all rows; those of others have one owner
   /// each.

@@ -144,6 +144,8 @@ static constexpr Callee callees[] = {
     {"kernels::crossAttentionGradient", CPU("step_attention"), CUDA("attention/step_attention")},
     {"kernels::distinctLinear", BOTH("step_distinct")},
     {"kernels::distinctLinearGradient", BOTH("step_distinct")},
+    {"kernels::inBatchSoftmax", BOTH("step_in_batch")},
+    {"kernels::inBatchSoftmaxGradient", BOTH("step_in_batch")},
     {"kernels::fusedLinear", BOTH("step_linear")},
     {"kernels::linear", BOTH("step_linear")},
     {"kernels::weightGradient", BOTH("step_linear")},

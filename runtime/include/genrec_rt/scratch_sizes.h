@@ -78,6 +78,19 @@ static inline int64_t matmulRowsScratchBound(int64_t k, int64_t n) {
   return 4 * mostRowChunks(k, n) * k * wholeVectors(n);
 }
 
+/// Rows whose scores a chunk of in-batch softmax has, and for how many others at a time: 64 KiB.
+static constexpr int64_t kInBatchRows = 64, kInBatchOthers = 256;
+
+/// in_batch_softmax.h, forward or backward: copies of the rows that count, with what belongs to each,
+/// and per thread a block of scores, a block of gradients and packed factors.
+static inline int64_t inBatchScratchBytes(int64_t rows, int64_t size, int64_t threads) {
+  const int64_t scores = matmulScratchBound(size, kInBatchOthers),
+                sums = matmulScratchBound(kInBatchOthers, size);
+  const int64_t perThread =
+      4 * kInBatchRows * (kInBatchOthers + wholeVectors(size)) + (scores > sums ? scores : sums);
+  return rows * (2 * 4 * size + 8 + 8 + 4 * 4) + 8 * 64 + threads * (perThread + 64);
+}
+
 /// Distinct rows whose products are in memory at a time, unless one lookup has more.
 static constexpr int64_t kDistinctRowsAtOnce = 1024;
 /// Distinct rows whose summed gradients are multiplied while they are in the first-level cache.

@@ -210,6 +210,18 @@ LogicalResult SampledSoftmaxOp::buildGradient(
   return success();
 }
 
+LogicalResult InBatchSoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                              SmallVectorImpl<Value> &operandGradients) {
+  if (resultGradients[1])
+    return emitOpError("has a loss that depends on 'kept', which is for the op's own gradient");
+  auto gradients = InBatchSoftmaxGradOp::create(
+      builder, getLoc(), getQuery().getType(), getItem().getType(), getQuery(), getItem(), getId(),
+      getKept(), resultGradients[0], getLogQ(), getValid(), getTemperatureAttr());
+  operandGradients.append({gradients.getDquery(), gradients.getDitem()});
+  operandGradients.resize(getNumOperands()); // the others have none
+  return success();
+}
+
 LogicalResult
 ScoresOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                         SmallVectorImpl<Value> &operandGradients) {

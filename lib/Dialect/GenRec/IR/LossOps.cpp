@@ -6,6 +6,17 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
 
+/// Checks an optional operand, a value per row, with x's domain.
+static LogicalResult expectBeside(Operation *op, Named x, StringRef name, Value value,
+                                  unsigned element) {
+  if (!value)
+    return success();
+  Named named{name, value.getType()};
+  if (failed(expectSameDomain(op, {x, named})))
+    return failure();
+  return expect(op, named, Form::alike(x.type).scalar().element(element));
+}
+
 //===----------------------------------------------------------------------===//
 // Per-row losses
 //===----------------------------------------------------------------------===//
@@ -127,6 +138,67 @@ LogicalResult SampledSoftmaxGradOp::verify() {
 LogicalResult SampledSoftmaxGradOp::verifySymbolUses(SymbolTableCollection &) {
   return verifyDrawnFrom(*this);
 }
+
+//===----------------------------------------------------------------------===//
+// In-batch softmax
+//===----------------------------------------------------------------------===//
+
+/// Checks what in_batch_softmax and its gradient have in common.
+template <typename OpT> static LogicalResult verifyInBatch(OpT op) {
+  Named query{"query", op.getQuery().getType()}, item{"item", op.getItem().getType()};
+  Named id{"id", op.getId().getType()};
+  if (failed(expect(op, query, Form::rows().vector().element(f32))) ||
+      failed(expectSameDomain(op, {query, item})) ||
+      failed(expectType(op, item, query.type, "the type of 'query'")) ||
+      failed(expectSameDomain(op, {query, id})) ||
+      failed(expect(op, id, Form::alike(query.type).scalar().element(i64), "an item's id each")) ||
+      failed(expectBeside(op, query, "log_q", op.getLogQ(), f32)) ||
+      failed(expectBeside(op, query, "valid", op.getValid(), i1)))
+    return failure();
+  return expectPositive(op, "temperature", op.getTemperature().convertToDouble());
+}
+
+/// The rows of a portion: a catalogue has the same ones in each.
+template <typename OpT> static LogicalResult expectPortionRows(OpT op) {
+  return expectKind(op, "query", getRowDomain(op.getQuery().getType()),
+                    {DomainKind::data, DomainKind::derived});
+}
+
+/// Checks what the forward op keeps for its gradient.
+template <typename OpT> static LogicalResult expectKept(OpT op) {
+  return expect(op, {"kept", op.getKept().getType()},
+                Form::alike(op.getQuery().getType()).shape({2}).element(f32),
+                "log Σ exp and a share of it");
+}
+
+LogicalResult InBatchSoftmaxOp::verify() {
+  if (failed(verifyInBatch(*this)) || failed(expectKept(*this)))
+    return failure();
+  return expect(*this, {"result", getResult().getType()},
+                Form::alike(getQuery().getType()).scalar().element(f32), "a loss per row");
+}
+
+LogicalResult InBatchSoftmaxOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectPortionRows(*this);
+}
+
+LogicalResult InBatchSoftmaxGradOp::verify() {
+  Type query = getQuery().getType();
+  if (failed(verifyInBatch(*this)) || failed(expectKept(*this)) ||
+      failed(expect(*this, {"gradient", getGradient().getType()},
+                    Form::alike(query).scalar().element(f32), "of the loss per row")) ||
+      failed(expectType(*this, {"dquery", getDquery().getType()}, query, "the type of 'query'")))
+    return failure();
+  return expectType(*this, {"ditem", getDitem().getType()}, query, "the type of 'item'");
+}
+
+LogicalResult InBatchSoftmaxGradOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectPortionRows(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// Ids, scores, ranking
+//===----------------------------------------------------------------------===//
 
 LogicalResult ResolveOp::verify() {
   if (failed(expectIds(*this, getIds(), getValid())) ||
@@ -267,17 +339,6 @@ LogicalResult RankInListOp::verifySymbolUses(SymbolTableCollection &) {
 // Losses, metrics, outputs
 //===----------------------------------------------------------------------===//
 
-/// Checks an optional operand with x's domain.
-static LogicalResult expectBeside(Operation *op, Named x, StringRef name, Value value,
-                                  unsigned element) {
-  if (!value)
-    return success();
-  Named named{name, value.getType()};
-  if (failed(expectSameDomain(op, {x, named})))
-    return failure();
-  return expect(op, named, Form::alike(x.type).scalar().element(element));
-}
-
 LogicalResult LossOp::verify() {
   Named x{"x", getX().getType()};
   if (failed(expectNotEmpty(*this, "name", getName())) ||
@@ -304,12 +365,15 @@ LogicalResult RequireRangeOp::verify() {
                     "a number per row")) ||
       failed(expectBeside(*this, x, "weight", getWeight(), f32)) ||
       failed(expectBeside(*this, x, "valid", getValid(), i1)) ||
-      failed(expectFinite(*this, "min", getMin().convertToDouble())) ||
-      failed(expectFinite(*this, "max", getMax().convertToDouble())))
+      failed(expectFinite(*this, "min", getMin().convertToDouble())))
     return failure();
-  if (getMin().convertToDouble() > getMax().convertToDouble())
-    return emitOpError() << "'min' must not be above 'max', but they are "
-                         << getMin().convertToDouble() << " and " << getMax().convertToDouble();
+  if (!getMax())
+    return success();
+  double min = getMin().convertToDouble(), max = getMax()->convertToDouble();
+  if (failed(expectFinite(*this, "max", max)))
+    return failure();
+  if (min > max)
+    return emitOpError() << "'min' must not be above 'max', but they are " << min << " and " << max;
   return success();
 }
 

@@ -64,6 +64,8 @@ bool AttentionOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool AttentionGradOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool CrossAttentionOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool CrossAttentionGradOp::readsColumnsInPlace(unsigned index) { return index < 3; }
+bool InBatchSoftmaxOp::readsColumnsInPlace(unsigned index) { return index < 2; }
+bool InBatchSoftmaxGradOp::readsColumnsInPlace(unsigned index) { return index < 2; }
 bool LinearOp::readsColumnsInPlace(unsigned index) { return index == 0; }
 bool DotInteractionOp::readsColumnsInPlace(unsigned index) { return index == 0; }
 bool WeightGradientOp::readsColumnsInPlace(unsigned) { return true; }

@@ -62,6 +62,8 @@ mlir::LogicalResult lowerCall(AttentionOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(AttentionGradOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(CrossAttentionOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(CrossAttentionGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(InBatchSoftmaxOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(InBatchSoftmaxGradOp op, StageBuilder &stage);
 
 // Sums over portions.
 mlir::LogicalResult lowerCall(ContributeOp op, StageBuilder &stage);

@@ -1,6 +1,6 @@
 //===- StepCallsDense.cpp - matrix products and attention as calls -------===//
 //
-// Lowers to genrec_rt/kernels/cpu/step_linear.h and step_attention.h.
+// Lowers to genrec_rt/kernels/cpu/step_linear.h, step_attention.h and step_in_batch.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -388,5 +388,48 @@ LogicalResult genrec::lowerCall(CrossAttentionGradOp op, StageBuilder &stage) {
               stage.getStride(op.getGradient()), stage.getPointer(op.getDq()),
               stage.getPointer(op.getDk()), stage.getPointer(op.getDv())},
              getCrossTemplate(op, b));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// In-batch softmax
+//===----------------------------------------------------------------------===//
+
+/// The record of the inputs of in_batch_softmax, for the forward op or its gradient.
+template <typename OpT>
+static Record makeInBatchInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b) {
+  Record args(b, "kernels::InBatchArgs");
+  args.set("rows", stage.getDomainOf(op.getQuery()));
+  args.set("size", b.integer(getRowSize(op.getQuery().getType())));
+  for (auto [name, stride, value] : {std::tuple("query", "ldQuery", op.getQuery()),
+                                     std::tuple("item", "ldItem", op.getItem())}) {
+    args.set(name, stage.getPointer(value));
+    args.set(stride, stage.getStride(value));
+  }
+  args.set("id", stage.getPointer(op.getId()));
+  if (op.getLogQ())
+    args.set("logQ", stage.getPointer(op.getLogQ()));
+  if (op.getValid()) // i1 buffers hold a byte per row
+    args.set("valid", b.cast(stage.getPointer(op.getValid()), b.pointer(b.u8())));
+  args.set("temperature", b.floating(op.getTemperature().convertToDouble(), b.f32()));
+  return args;
+}
+
+LogicalResult genrec::lowerCall(InBatchSoftmaxOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op), named = b.named("in_batch");
+  Record args = makeInBatchInputs(op, stage, named);
+  b.callVoid("kernels::inBatchSoftmax",
+             {stage.getStep(), b.addressOf(args.place), stage.getPointer(op.getResult()),
+              stage.getPointer(op.getKept())});
+  return success();
+}
+
+LogicalResult genrec::lowerCall(InBatchSoftmaxGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op), named = b.named("in_batch");
+  Record args = makeInBatchInputs(op, stage, named);
+  b.callVoid("kernels::inBatchSoftmaxGradient",
+             {stage.getStep(), b.addressOf(args.place), stage.getPointer(op.getKept()),
+              stage.getPointer(op.getGradient()), stage.getPointer(op.getDquery()),
+              stage.getPointer(op.getDitem())});
   return success();
 }

@@ -8,6 +8,8 @@
 
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace genrec;
 
@@ -146,14 +148,16 @@ LogicalResult genrec::lowerCall(RequireRangeOp op, StageBuilder &stage) {
                    : element.isF64()        ? "GENREC_F64"
                    : element.isInteger(32) ? "GENREC_I32"
                                             : "GENREC_I64";
+  // What has no end ends with the greatest float, which says so in messages (row_failures.cpp) and
+  // which no infinity is within.
+  double most = op.getMax() ? op.getMax()->convertToDouble() : std::numeric_limits<float>::max();
   b.callVoid("genrec_rt_require_range",
              {stage.getStep(), stage.getOpNumber(op), b.text(op.getWhat()),
               b.integer(getFeatureNumber(op.getX(), stage), b.i32()), stage.getDomainOf(op.getX()),
               b.literal(type, b.i32()), stage.getPointer(op.getX()),
               stage.getOptionalPointer(op.getWeight(), b.f32()), getValid(b, op.getValid(), stage),
               op.getItems() ? stage.getDomainOf(op.getItems()) : getNullDomain(b),
-              b.floating(op.getMin().convertToDouble(), b.f64()),
-              b.floating(op.getMax().convertToDouble(), b.f64())});
+              b.floating(op.getMin().convertToDouble(), b.f64()), b.floating(most, b.f64())});
   return success();
 }
 

@@ -50,12 +50,25 @@ struct ScoresGradStep : StepModel<ScoresGradStep, ScoresGradOp> {
   }
 };
 
+/// Rows of a portion compared with each other. What this takes grows with the square of the
+/// portion's rows, which costs, being per row, do not know: they are those of the operands and
+/// results.
+template <typename OpT> struct InBatchStep : StepModel<InBatchStep<OpT>, OpT> {
+  bool takesPaddedRows(Operation *, unsigned number) const { return number < 2; }
+  int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
+    Type query = cast<OpT>(op).getQuery().getType();
+    return rt::inBatchScratchBytes(sizes.getRows(getRowDomain(query)), getRowSize(query),
+                                   sizes.getThreads());
+  }
+};
+
 } // namespace
 
 void genrec::attachSinkModels(MLIRContext *context) {
   attachModels<RankingStep, TopKOp, RankOp>(context);
   attachModels<PlainCall, MetricOp, OutputOp, RequireRangeOp, RankInListOp>(context);
   attachModels<Setup, LossOp, ReportLossOp>(context);
+  attachModels<InBatchStep, InBatchSoftmaxOp, InBatchSoftmaxGradOp>(context);
   ScoresOp::attachInterface<ScoresStep>(*context);
   ScoresGradOp::attachInterface<ScoresGradStep>(*context);
 }

@@ -3,8 +3,6 @@
 #include "LowerLosses.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace genrec;
 
@@ -34,8 +32,7 @@ static void requireWeights(OpBuilder &builder, LossOp loss) {
   RequireRangeOp::create(builder, loss.getLoc(),
                          builder.getStringAttr("the weight of the loss '" + loss.getName() + "'"),
                          weight, /*weight=*/Value(), loss.getValid(), /*items=*/Value(),
-                         builder.getF64FloatAttr(0.0),
-                         builder.getF64FloatAttr(std::numeric_limits<float>::max()));
+                         builder.getF64FloatAttr(0.0), /*max=*/FloatAttr());
 }
 
 LoweredLoss genrec::lowerLoss(LossOp loss) {

@@ -4,6 +4,7 @@
 !num = tensor<?xf32, #genrec.rows<@request>>
 !flag = tensor<?xi1, #genrec.rows<@request>>
 !vec = tensor<?x8xf32, #genrec.rows<@request>>
+!pair = tensor<?x2xf32, #genrec.rows<@request>>
 !items = tensor<?x8xf32, #genrec.rows<@items>>
 !item_ids = tensor<?xi64, #genrec.rows<@items>>
 !seen = tensor<?xi64, #genrec.rows<@event>>
@@ -23,6 +24,19 @@ func.func @losses(%id: !id, %num: !num, %vec: !vec, %items: !items, %double: ten
   // CHECK: genrec.sampled_softmax_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {negatives = 2 : i64, stream
   %4:2 = genrec.sampled_softmax_grad %vec, %id, %items, %num {negatives = 2 : i64, temperature = 1.0 : f64, stream = 3 : i64}
       : (!vec, !id, !items, !num) -> (!vec, !items)
+  return
+}
+
+// CHECK-LABEL: func @in_batch
+func.func @in_batch(%id: !id, %num: !num, %flag: !flag, %vec: !vec) {
+  // CHECK: genrec.in_batch_softmax %{{.*}}, %{{.*}}, %{{.*}} {temperature = 1.000000e+00 : f64}
+  %0:2 = genrec.in_batch_softmax %vec, %vec, %id {temperature = 1.0 : f64} : (!vec, !vec, !id) -> (!num, !pair)
+  // CHECK: genrec.in_batch_softmax %{{.*}}, %{{.*}}, %{{.*}} log_q %{{.*}} valid %{{.*}} {temperature
+  %1:2 = genrec.in_batch_softmax %vec, %vec, %id log_q %num valid %flag {temperature = 1.0 : f64}
+      : (!vec, !vec, !id, !num, !flag) -> (!num, !pair)
+  // CHECK: genrec.in_batch_softmax_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} valid %{{.*}} {temperature
+  %2:2 = genrec.in_batch_softmax_grad %vec, %vec, %id, %1#1, %num valid %flag {temperature = 1.0 : f64}
+      : (!vec, !vec, !id, !pair, !num, !flag) -> (!vec, !vec)
   return
 }
 
@@ -64,6 +78,8 @@ func.func @outputs(%id: !id, %num: !num, %flag: !flag, %vec: !vec, %seen: !seen,
   genrec.metric ranking "p" %seen weight %num {at = array<i64: 1>, per_list} : !seen, !num
   // CHECK: genrec.require_range "the label" %{{.*}} weight %{{.*}} valid %{{.*}} {max = 1.000000e+00 : f64, min = 0.000000e+00 : f64} :
   genrec.require_range "the label" %num weight %num valid %flag {min = 0.0 : f64, max = 1.0 : f64} : !num, !num, !flag
+  // CHECK: genrec.require_range "the weight" %{{.*}} {min = 0.000000e+00 : f64} :
+  genrec.require_range "the weight" %num {min = 0.0 : f64} : !num
   // CHECK: genrec.output "x" %{{.*}} : tensor<?x8xf32
   genrec.output "x" %vec : !vec
   // CHECK: genrec.output "y" %{{.*}} valid %{{.*}} : tensor<?xf32

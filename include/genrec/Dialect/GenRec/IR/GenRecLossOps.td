@@ -154,6 +154,62 @@ def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_Take
   let hasVerifier = 1;
 }
 
+defvar InBatchSoftmaxOperands = (ins GenRec_Rows:$query, GenRec_Rows:$item, GenRec_Rows:$id);
+defvar InBatchSoftmaxOptions = (ins Optional<GenRec_Rows>:$log_q, Optional<GenRec_Rows>:$valid,
+    F64Attr:$temperature);
+
+def GenRec_InBatchSoftmaxOp : GenRec_Op<"in_batch_softmax", [GenRec_ReadsStrided, GenRec_SymbolUser, Pure, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "softmax over the items of the other rows of a portion, per row";
+  let description = [{
+    `query`, `item`: f32 rows [d]; `id`: i64 rows [], the item's id; `log_q`: f32 rows [], the
+    logarithm of how often the item is drawn; `valid`: i1 rows [], all of one domain that is no
+    catalogue. With logits l_ij = query_i · item_j / temperature - log_q_j, over all rows j of the
+    portion that are `valid`, of whatever list:
+
+        loss_i = log Σ_j exp(l_ij) - l_ii        (Yi et al. 2019, eq. 3 and 5)
+
+    where other rows that have row i's id are left out of the sum. A row that is not `valid` has loss
+    0 and is no negative of others; one alone in its portion has loss 0, too. Results depend on how a
+    batch is cut into portions. Of the scores, a block is in memory at a time. `log_q` gets no gradient.
+
+    `kept`, f32 rows [2], is what the gradient op needs: log Σ_j exp(l_ij), and the share that the
+    rows but i have of that sum. A loss may not depend on it.
+
+    ```mlir
+    %loss, %kept = genrec.in_batch_softmax %user_vector, %user_vector, %target log_q %age {temperature = 0.05 : f64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>,
+           tensor<?xf32, #genrec.rows<@request>>) -> (tensor<?xf32, #genrec.rows<@request>>, tensor<?x2xf32, #genrec.rows<@request>>)
+    ```
+  }];
+  let arguments = !con(InBatchSoftmaxOperands, InBatchSoftmaxOptions);
+  let results = (outs GenRec_Rows:$result, GenRec_Rows:$kept);
+  let assemblyFormat = "$query `,` $item `,` $id (`log_q` $log_q^)? (`valid` $valid^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_InBatchSoftmaxGradOp : GenRec_Op<"in_batch_softmax_grad", [GenRec_ReadsStrided, GenRec_SymbolUser, Pure, AttrSizedOperandSegments]> {
+  let summary = "gradients of in_batch_softmax for query and item";
+  let description = [{
+    `kept` is that of the forward op, whose operands these are; `gradient`: f32 rows [], of the loss.
+    Scores are computed again. A row that is not `valid` gets 0.
+
+    ```mlir
+    %loss, %kept = genrec.in_batch_softmax %user_vector, %user_vector, %target {temperature = 0.05 : f64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>)
+        -> (tensor<?xf32, #genrec.rows<@request>>, tensor<?x2xf32, #genrec.rows<@request>>)
+    %dquery, %ditem = genrec.in_batch_softmax_grad %user_vector, %user_vector, %target, %kept, %age {temperature = 0.05 : f64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>,
+           tensor<?x2xf32, #genrec.rows<@request>>, tensor<?xf32, #genrec.rows<@request>>)
+        -> (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>)
+    ```
+  }];
+  let arguments = !con(InBatchSoftmaxOperands, (ins GenRec_Rows:$kept, GenRec_Rows:$gradient), InBatchSoftmaxOptions);
+  let results = (outs GenRec_Rows:$dquery, GenRec_Rows:$ditem);
+  let assemblyFormat = "$query `,` $item `,` $id `,` $kept `,` $gradient (`log_q` $log_q^)? (`valid` $valid^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 //===-- catalogues ----------------------------------------------------------===//
 
 def GenRec_ResolveOp : GenRec_Op<"resolve", [GenRec_SymbolUser, Pure]> {
@@ -339,9 +395,10 @@ def GenRec_ReportLossOp : GenRec_Op<"report_loss", [GenRec_IsLoss, GenRec_Sink]>
 def GenRec_RequireRangeOp : GenRec_Op<"require_range", [GenRec_Sink, GenRec_SymbolUser, AttrSizedOperandSegments]> {
   let summary = "checks that data is in the range that a loss requires";
   let description = [{
-    x: rows [] of numbers. Every row must be in [`min`, `max`] (NaN is not), except rows whose
-    `valid` (i1 rows []) is false or whose `weight` (f32 rows []) is 0, which losses ignore. With
-    `items` (rows of a catalogue) x must also be below the number of items, which are the classes.
+    x: rows [] of numbers. Every row must be in [`min`, `max`] (NaN is not), or, without `max`, a
+    number of at least `min` that f32 can hold, except rows whose `valid` (i1 rows []) is false or
+    whose `weight` (f32 rows []) is 0, which losses ignore. With `items` (rows of a catalogue) x must
+    also be below the number of items, which are the classes.
     The first row out of range is an error at run time that names `what`, the value, the file and
     row of the data, the column if x is one, and the op's source line. Programs for training and
     evaluation keep the op, others drop it.
@@ -355,7 +412,7 @@ def GenRec_RequireRangeOp : GenRec_Op<"require_range", [GenRec_Sink, GenRec_Symb
   }];
   let arguments = (ins StrAttr:$what, GenRec_Rows:$x, Optional<GenRec_Rows>:$weight,
                        Optional<GenRec_Rows>:$valid, Optional<GenRec_Rows>:$items,
-                       F64Attr:$min, F64Attr:$max);
+                       F64Attr:$min, OptionalAttr<F64Attr>:$max);
   let assemblyFormat = "$what $x (`weight` $weight^)? (`valid` $valid^)? (`items` $items^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
