@@ -40,8 +40,9 @@ else()
                  "(install the CUDA toolkit 13.0 to compile them)")
 endif()
 
+# nvcc would compress the machine code of large objects, each by itself: no archive of several programs then sees what they share.
 set(GENREC_CUDA_FLAGS -std=c++20 -O3 -lineinfo -Xptxas=-v -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter
-    -diag-suppress=20012 --expt-relaxed-constexpr -ccbin ${GENREC_CUDA_HOST_COMPILER})
+    --no-compress -diag-suppress=20012 --expt-relaxed-constexpr -ccbin ${GENREC_CUDA_HOST_COMPILER})
 foreach(architecture IN LISTS GENREC_CUDA_ARCHITECTURES)
   list(APPEND GENREC_CUDA_FLAGS -gencode=arch=compute_${architecture},code=sm_${architecture})
 endforeach()

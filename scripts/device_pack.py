@@ -30,8 +30,8 @@ from typing import Any
 from build import ROOT, binary_folder
 
 MOST_BYTES = 50 << 20
-DICTIONARY_BYTES = 64 << 20  # of the compressor: code that several programs hold is seen, at every level
-PARTS, SKIPPED = (1, 2, 3), 77  # of ./run, and its status where there is no device
+DICTIONARY_BYTES = 128 << 20  # of the compressor: code that several programs hold is seen, at every level
+PARTS, SKIPPED = (1, 2, 3), 77  # of ./run, and its status where there is no device; part 0 is a choice of them
 SCRIPTS = [
     "jobs.py",
     "environment.py",
@@ -235,6 +235,7 @@ def pack_libraries(programs: Iterable[Path], folder: Path) -> None:
             to = folder / "fallback" / name if FALLBACK.match(name) else folder / name
             if not to.exists():
                 shutil.copy2(Path(places[name]).resolve(), to)
+                output_of("strip", "--strip-unneeded", to)
                 waiting.append(to)
 
 
@@ -398,7 +399,7 @@ def pack(folder: Path, out: Path, given: argparse.Namespace) -> None:
 def check_parts(out: Path, lack: str) -> None:
     """Every part says what it would run, and without a device why it runs nothing; `lack`: why there is none."""
     results = out.parent / f"{out.name}-unused"
-    for part in PARTS:
+    for part in (0, *PARTS):
         for words, status in (["--dry-run"], 0), ([], SKIPPED):
             if words or lack:
                 command = [out / "run", str(part), results, *words]
@@ -406,7 +407,7 @@ def check_parts(out: Path, lack: str) -> None:
                 if ended.returncode != status:
                     fail(f"./run {part} ended with {ended.returncode}, not {status}:\n{ended.stdout}{ended.stderr}")
     shutil.rmtree(results, ignore_errors=True)
-    say(f"{len(PARTS)} parts {'say that there is no device' if lack else 'are dry-run; a device is here'}")
+    say(f"{len(PARTS) + 1} parts {'say that there is no device' if lack else 'are dry-run; a device is here'}")
 
 
 def main() -> int:

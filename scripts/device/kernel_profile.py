@@ -20,6 +20,7 @@ TIME = "gpu__time_duration.sum"
 STEPS, LAUNCHES = 4, 4000  # of a run whose kernels are timed
 OPS_SECONDS, TIMES_SECONDS, EVERYTHING_SECONDS = 30, 70, 25
 MOST_BYTES = 1 << 20  # of a profile that is kept
+NEEDS = ("device", "ncu")
 # ncu must not set clocks: figures are those of the card as it runs.
 NCU = ["ncu", "--target-processes", "all", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
 
@@ -91,13 +92,16 @@ class Profile:
 
     def jobs(self) -> list[Job]:
         """The times of every run, then the slowest kernels; the times of ops by the examples' own profiles first."""
-        needs = ("device", "ncu")
-        made = [Job(f"times of {run.name}", TIMES_SECONDS, self.timer(run), needs, TIME) for run in self.runs]
+        made = self.times_of_kernels(TIMES_SECONDS)
         shown = f"everything of the {MOST} kernels with the most time"
-        made.append(Job("slowest kernels", MOST * EVERYTHING_SECONDS, self.look, needs, shown))
+        made.append(Job("slowest kernels", MOST * EVERYTHING_SECONDS, self.look, NEEDS, shown))
         ops = [Job(f"ops of {run.name}", OPS_SECONDS, self.profiler(run), ("device",), "--profile")
                for run in self.runs if run.is_example]  # fmt: skip
         return [*ops, *made]
+
+    def times_of_kernels(self, seconds: float) -> list[Job]:
+        """Those of every run, each within so many seconds."""
+        return [Job(f"times of {run.name}", seconds, self.timer(run), NEEDS, TIME) for run in self.runs]
 
     def profiler(self, run: Run) -> Work:
         """Prints the times of a step's ops: what there is where ncu is not, or may not read counters."""

@@ -6,9 +6,10 @@
 PART 1: the environment, probes of single instructions, every test, what failed again under a watchdog and memcheck,
 the sanitizers, the bits of the Hopper kernels over 1,000 runs. 2: figures, of ours and of peers; then the examples
 beside their binaries for the CPU and beside PyTorch. 3: Nsight Compute, of the ten kernels with the most time.
+0: a first look, where a machine is there for 8 minutes only: of all parts what takes little time and shows most.
 
 OUT gets part-PART.json, written anew after every step, part-PART.log with what programs printed, and of part 3 a .csv:
-at most 8 files of 16 MiB each for all parts. Needs Python 3.10 and a driver; what else is not there (torch, ncu,
+at most 8 files of 16 MiB each for parts 1 to 3. Needs Python 3.10 and a driver; what else is not there (torch, ncu,
 compute-sanitizer, a device) is SKIPPED with the reason. PYTHON names the Python with torch, COMPUTE_SANITIZER and NCU
 those programs, GENERATIVE_RECOMMENDERS a checkout of the public HSTU code for its attention.
 
@@ -35,7 +36,7 @@ sys.path.insert(0, str(HERE / "scripts"))
 
 import device_examples  # noqa: E402
 from device_figures import Figures  # noqa: E402
-from device_tests import Tests  # noqa: E402
+from device_tests import TOOLS, Tests  # noqa: E402
 from environment import (  # noqa: E402
     describe_host,
     find_device,
@@ -49,10 +50,13 @@ from environment import (  # noqa: E402
 from jobs import Job, Part  # noqa: E402
 from kernel_profile import Profile, runs_of  # noqa: E402
 
-PART_SECONDS = {1: 540, 2: 540, 3: 360}
+FIRST_LOOK = 0
+PART_SECONDS = {FIRST_LOOK: 390, 1: 540, 2: 540, 3: 360}
 WRONG, SKIPPED = 2, 77  # exit statuses; 77 is what test harnesses take for skipped
 PROFILED_EXAMPLES, PROFILED_PROGRAMS = ("hstu_large", "criteo_dlrm"), ("bench-cuda-attention", "bench-cuda-step")
 ASKED_EXAMPLES = ("hstu_large", "hstu_movielens", "search_ranking")
+FIRST_LOOK_SECONDS = 25  # of Nsight Compute, for each of these
+LEFT_OUT = (*TOOLS, "bits", "store", "hkv", "peers")  # of a first look
 DAMAGED = "pack it again: make device"
 
 
@@ -104,15 +108,31 @@ def jobs_of(
 ) -> list[Job]:
     """The jobs of a part, in order."""
     programs: dict[str, list[str]] = manifest["programs"]
+    if number == FIRST_LOOK:
+        return first_look(folder, manifest, python, steps)
     if number == 1:
-        return Tests(
-            folder, {n: tests for n, tests in programs.items() if n.startswith("check-")}, manifest["waits"]
-        ).jobs()
+        tests = {name: tests for name, tests in programs.items() if name.startswith("check-")}
+        return Tests(folder, tests, manifest["waits"]).jobs()
     if number == 2:
         return figures_and_examples(folder, manifest, python, steps)
-    examples = {name: given for name, given in manifest["examples"].items() if name in PROFILED_EXAMPLES}
-    runs = runs_of(folder, [name for name in PROFILED_PROGRAMS if name in programs], examples)
-    return Profile(runs, manifest["kernels"]).jobs()
+    return profile(folder, manifest, PROFILED_EXAMPLES, PROFILED_PROGRAMS).jobs()
+
+
+def profile(folder: Path, manifest: dict[str, Any], examples: tuple[str, ...], programs: tuple[str, ...]) -> Profile:
+    """Of the examples and programs that were packed."""
+    packed = {name: given for name, given in manifest["examples"].items() if name in examples}
+    named = [name for name in programs if name in manifest["programs"]]
+    return Profile(runs_of(folder, named, packed), manifest["kernels"])
+
+
+def first_look(folder: Path, manifest: dict[str, Any], python: str, steps: int) -> list[Job]:
+    """Is it right, how fast is it, and where does the time go; what is left of the time shows the other examples."""
+    tests, second = (jobs_of(part, folder, manifest, python, steps) for part in (1, 2))
+    ours = [job for job in [*tests, *second] if job.name not in LEFT_OUT and "torch" not in job.needs]
+    asked = {f"example {name}" for name in ASKED_EXAMPLES}
+    others = [job for job in ours if job.name.startswith("example ") and job.name not in asked]
+    times = profile(folder, manifest, ASKED_EXAMPLES, ()).times_of_kernels(FIRST_LOOK_SECONDS)
+    return [*(job for job in ours if job not in others), *times, *others]
 
 
 def figures_and_examples(folder: Path, manifest: dict[str, Any], python: str, steps: int) -> list[Job]:

@@ -84,6 +84,7 @@ def test_scripts_of_the_folder_are_all_packed() -> None:
 
 def test_a_dry_run_names_every_job(packed: Path, tmp_path: Path) -> None:
     for number, names in {
+        0: ["Probes", "AttentionHopper", "attention", "example clicks"],
         1: ["Probes", "stores and rows", "AttentionPlain", "AttentionHopper", "failures again", "bits", "racecheck"],
         2: ["ceilings", "hkv", "peers", "example clicks", "example search", "PyTorch's examples"],
         3: ["times of bench-cuda-step", "slowest kernels"],
@@ -108,6 +109,18 @@ def test_models_with_an_asked_ratio_come_before_the_others(packed: Path) -> None
         "example hstu_movielens", "example search_ranking", "PyTorch: hstu_movielens", "PyTorch: search_ranking",
         "example criteo_dlrm", "example search", "PyTorch's examples", "PyTorch: hstu_movielens, torch.compile",
         "Triton attention",
+    ]  # fmt: skip
+
+
+def test_a_first_look_is_right_then_fast_then_why(packed: Path) -> None:
+    """What takes long, sanitizers and peers, is left to the other parts; other examples come last."""
+    manifest = json.loads((packed / "manifest.json").read_text())
+    manifest["examples"] = {name: SPEC for name in ("criteo_dlrm", "hstu_movielens")}
+    names = [job.name for job in run.jobs_of(0, packed, manifest, sys.executable)]
+    assert not set(names) & {"racecheck", "bits", "hkv", "peers", "PyTorch: hstu_movielens", "Triton attention"}
+    assert names[names.index("failures again") + 1 :] == [
+        "ceilings", "attention", "step", "unique", "columns", "example hstu_movielens", "times of hstu_movielens",
+        "example criteo_dlrm", "example search",
     ]  # fmt: skip
 
 
