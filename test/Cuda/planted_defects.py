@@ -166,12 +166,6 @@ DEFECTS = [
            "(storeRelaxed(slot, wanted), kFree)"),
     Defect("rows are read before they are there", CROSS, "CrossAttention.*", "__syncwarp();", nth=1),
     Defect("rows are overwritten", CROSS, "CrossAttention.*", "__syncwarp(); // the next columns", "; // the next columns"),
-    Defect("coefficients of a tile are read too early", IN_BATCH, "InBatchSoftmax.*", "__syncthreads(); // others", "; // others"),
-    Defect("rows with one item are compared", IN_BATCH, "InBatchSoftmax.*", "a.id[row] != a.id[other]", "true"),
-    Defect("rows without an item are negatives", IN_BATCH, "InBatchSoftmax.*", "(!a.valid || a.valid[row])", "true"),
-    Defect("sums of exp are not rescaled", IN_BATCH, "InBatchSoftmax.*", "total * kernels::detail::expNegative(before - greatest)", "total"),
-    Defect("lanes of a row have maxima of their own", IN_BATCH, "InBatchSoftmax.*", "mostOfLanes<kProductLanes>(most)", "most"),
-    Defect("an item is corrected by the query's frequency", IN_BATCH, "InBatchSoftmax.*", "inBatchLogit(a, score, item)", "inBatchLogit(a, score, query)"),
     Defect("vectors of a row are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=1),
     Defect("vectors of a row are overwritten", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads(); // the next", "; // the next"),
     Defect("shares of products are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=3),
@@ -466,6 +460,13 @@ DEFECTS = [
     *MODELS,
     *BODY_DEFECTS,
     *PROMISES,
+    # Behind the others, whose numbers stay.
+    Defect("coefficients of a tile are read too early", IN_BATCH, "InBatchSoftmax.*", "__syncthreads(); // others", "; // others"),
+    Defect("rows with one item are compared", IN_BATCH, "InBatchSoftmax.*", "a.id[row] != a.id[other]", "true"),
+    Defect("rows without an item are negatives", IN_BATCH, "InBatchSoftmax.*", "(!a.valid || a.valid[row])", "true"),
+    Defect("sums of exp are not rescaled", IN_BATCH, "InBatchSoftmax.*", "total * kernels::detail::expNegative(before - greatest)", "total"),
+    Defect("lanes of a row have maxima of their own", IN_BATCH, "InBatchSoftmax.*", "mostOfLanes<kProductLanes>(most)", "most"),
+    Defect("an item is corrected by the query's frequency", IN_BATCH, "InBatchSoftmax.*", "inBatchLogit(a, score, item)", "inBatchLogit(a, score, query)"),
 ]  # fmt: skip
 
 
