@@ -47,8 +47,10 @@ genrec.model @of_block {
   }
 }
 
-// Rows of 68 floats are aligned to four; a part of them that begins at the third is aligned to two.
+// Rows of 68 floats are aligned to four; a part of them that begins at the third is aligned to two. So are rows of 70.
 // CHECK: emitc.func @row_part
+// CHECK: call_opaque "kernels::loadPack"{{.*}}template_args = [2]
+// CHECK: emitc.func @row_begin
 // CHECK: call_opaque "kernels::loadPack"{{.*}}template_args = [2]
 genrec.model @part {
   genrec.domain @user
@@ -63,6 +65,15 @@ genrec.model @part {
       genrec.row_yield %e : vector<64xf32>
     }
     genrec.output "y" %y : tensor<?x64xf32, #genrec.rows<@user>>
+    %d = genrec.constant dense<1.0> : tensor<70xf32>
+    %w = genrec.broadcast_rows %d to %user : (tensor<70xf32>, !genrec.domain<@user>) -> tensor<?x70xf32, #genrec.rows<@user>>
+    %begin = genrec.slice_columns %w from 0 : (tensor<?x70xf32, #genrec.rows<@user>>) -> tensor<?x64xf32, #genrec.rows<@user>>
+    %z = genrec.row_kernel %user(%begin) attributes {name = "begin", operand_roles = [#aligned], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x64xf32, #genrec.rows<@user>>) -> tensor<?x64xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<64xf32>):
+      %e = math.exp %v : vector<64xf32>
+      genrec.row_yield %e : vector<64xf32>
+    }
+    genrec.output "z" %z : tensor<?x64xf32, #genrec.rows<@user>>
   }
 }
 
@@ -91,6 +102,27 @@ genrec.model @parts {
       genrec.row_yield %all : vector<68xf32>
     }
     genrec.output "z" %z : tensor<?x68xf32, #genrec.rows<@user>>
+  }
+}
+
+// Nothing aligns a table of constants.
+// CHECK: emitc.func @row_table
+// CHECK-COUNT-1: call_opaque "kernels::loadPack"
+// CHECK-NOT: kernels::loadPack
+// CHECK: emitc.global @row_table_mapping
+genrec.model @table {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %c = genrec.constant dense<1.0> : tensor<16xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<16xf32>, !genrec.domain<@user>) -> tensor<?x16xf32, #genrec.rows<@user>>
+    %y = genrec.row_kernel %user(%x) attributes {name = "table", operand_roles = [#aligned], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x16xf32, #genrec.rows<@user>>) -> tensor<?x16xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<16xf32>):
+      %t = arith.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0]> : vector<16xf32>
+      %e = arith.addf %v, %t : vector<16xf32>
+      genrec.row_yield %e : vector<16xf32>
+    }
+    genrec.output "y" %y : tensor<?x16xf32, #genrec.rows<@user>>
   }
 }
 
