@@ -25,9 +25,37 @@ TEST(AttentionMma, Masks) {
   checkAttention<Config<kCausal + kMasked + kWindow, ScoreKind::silu>, kMma>(1, {3, 64, 131}, 4);
 }
 
+/// Windows wider than tiles, and counts of rows beyond 32 bits.
+TEST(AttentionMma, WideMasks) {
+  using Masked = Config<kWindow + kMasked, ScoreKind::softmax>;
+  auto check = [](int64_t window, int64_t contextual, const std::vector<int64_t> &lengths) {
+    checkAttention<Masked, kMma>(1, lengths, 11, [=](ReferenceInputs &in) {
+      in.window = window, in.contextual = contextual;
+      std::fill(in.targets.begin(), in.targets.end(), 0);
+    });
+  };
+  check(100, 0, {190});
+  check((int64_t(1) << 32) + 3, 0, {20});
+  check(2, (int64_t(1) << 32) + 3, {20});
+}
+
 TEST(AttentionMma, BiasesAndDropout) {
   checkAttention<Config<kCausal + kBiases, ScoreKind::silu>, kMma>(2, {0, 1, 17, 64, 150}, 5);
   checkAttention<Config<kBiases + kDropout + kMasked, ScoreKind::silu>, kMma>(1, {33, 70}, 6);
+  // Distances of a warp's keys to a tile's queries share the first bucket, or the last, but for one
+  // pair each: that of key 47 and query 64, and of 80 and 63.
+  checkAttention<Config<kBiases + kDropout + kMasked, ScoreKind::silu>, kMma>(
+      1, {110}, 6, [](ReferenceInputs &in) {
+        in.positionBias.resize(37, 0.5);
+        in.contextual = in.targets[0] = 0;
+        in.dropProbability = 0;
+        for (size_t i = 0; i < 32; ++i) {
+          for (size_t key : {47, 80})
+            in.v[key * 32 + i] *= 32;
+          for (size_t query : {63, 64})
+            in.dOut[query * 32 + i] *= 32;
+        }
+      });
   checkAttention<Config<kCausal + kMasked + kWindow + kBiases + kDropout, ScoreKind::softmax>,
                  kMma>(2, {2, 40, 90}, 7);
 }
@@ -35,7 +63,34 @@ TEST(AttentionMma, BiasesAndDropout) {
 TEST(AttentionMma, Sizes) {
   checkAttention<Config<kCausal + kPositionBias, ScoreKind::silu, 40, 72>, kMma>(2, {17, 65}, 8);
   checkAttention<Config<kCausal, ScoreKind::silu, 128, 128>, kMma>(1, {70}, 9);
-  checkAttention<Config<kCausal, ScoreKind::softmax, 256, 160>, kMma>(1, {40}, 10);
+  checkAttention<Config<kCausal, ScoreKind::softmax, 160, 256>, kMma>(1, {40}, 10);
+}
+
+/// Sums in fixed point are bounded by the greatest key and value of a list, its number of rows and
+/// the greatest gradient of all: one row of one list is great, or all gradients have one sign.
+TEST(AttentionMma, SumsComeCloseToTheirBounds) {
+  using Hstu = Config<kCausal + kBiases, ScoreKind::silu>;
+  constexpr size_t kWidth = 2 * Hstu::Qk;
+  for (const std::vector<int64_t> &lengths : {std::vector<int64_t>{2, 12, 24}, {20}})
+    checkAttention<Hstu, kMma>(2, lengths, 12, [](ReferenceInputs &in) {
+      // A column of a key that is great, but no score.
+      for (size_t i = 31; i < in.q.size(); i += kWidth)
+        in.q[i] /= 4096;
+      in.k[8 * kWidth + 31] *= 4096;
+      for (size_t i = 0; i < kWidth; ++i)
+        in.dOut[8 * kWidth + i] *= 512;
+    });
+  checkAttention<Hstu, kMma>(2, {100}, 13, [](ReferenceInputs &in) {
+    for (std::vector<double> *values : {&in.k, &in.v})
+      for (size_t i = kWidth; i < values->size(); ++i)
+        (*values)[i] = (*values)[i - kWidth];
+    in.dOut = in.v;
+    in.scale = -in.scale;
+  });
+}
+
+TEST(AttentionMma, WhatIsNotFiniteIsSeenInEveryGradient) {
+  checkNotFinite<Config<kCausal + kBiases, ScoreKind::silu>, kMma>();
 }
 
 } // namespace

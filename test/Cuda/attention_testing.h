@@ -10,6 +10,7 @@
 
 #include "../Runtime/kernels_attention_reference.h"
 #include "device_copy.h"
+#include "scratch.h"
 
 #include "genrec_rt/kernels/cuda/attention/attention.h"
 
@@ -196,12 +197,8 @@ private:
     gradients.dV = dV.memory.data(), gradients.ldDV = dV.ld;
     gradients.dPositionBias = dPositionBias.memory.data();
     gradients.dTimeBias = dTimeBias.memory.data();
-    auto memoryOf = [](int64_t bytes) {
-      return std::vector<unsigned char>(static_cast<size_t>(bytes), 0xFF);
-    };
-    DeviceArray<unsigned char> list(memoryOf(calls.forwardBytes(args)));
+    test::Scratch list(calls.forwardBytes(args)), space(calls.backwardBytes(args));
     calls.forward(args, list.data(), testStream());
-    DeviceArray<unsigned char> space(memoryOf(calls.backwardBytes(args)));
     calls.backward(args, gradients, space.data(), testStream());
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
@@ -264,6 +261,24 @@ void checkAttention(
     int64_t heads, const std::vector<int64_t> &lengths, uint64_t seed,
     const ChangeInputs &change = [](ReferenceInputs &) {}) {
   checkCalls(kCallsOf<C, Level>, heads, lengths, seed, change);
+}
+
+/// What is not finite in a query or in the gradient of a result is seen in every gradient that it
+/// is part of, and nowhere else. `C` has both biases.
+template <class C, AttentionLevel Level> void checkNotFinite() {
+  const auto &calls = kCallsOf<C, Level>;
+  for (bool inQuery : {true, false}) {
+    Random random(8);
+    ReferenceInputs in = inputsOf(calls, 1, {40, 24}, random);
+    (inQuery ? in.q : in.dOut)[static_cast<size_t>(C::Qk * 40)] = NAN; // the second list's first
+    DeviceRun<typename C::Element> got(calls, 1, in, 0, 40);
+    const auto &dQ = got.dQ.memory.read();
+    for (int64_t row = 0; row < 40; ++row)
+      EXPECT_FALSE(std::isnan(toFloat(dQ[static_cast<size_t>(C::Qk * row)]))) << row;
+    EXPECT_TRUE(std::isnan(toFloat(dQ[static_cast<size_t>(C::Qk * 40)])));
+    EXPECT_TRUE(std::isnan(got.dPositionBias.memory.read()[0]));
+    EXPECT_TRUE(std::isnan(got.dTimeBias.memory.read()[0]));
+  }
 }
 
 } // namespace genrec::rt::cuda::testing

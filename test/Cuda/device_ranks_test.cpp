@@ -390,6 +390,31 @@ TEST_P(DeviceRanks, MayEndWhileTheNextOneIsDispatched) {
   EXPECT_EQ(train(2, {Overlap::keys}, batches, {batches.front()}), train(1, {Overlap::none}, seen));
 }
 
+struct TornSource : BatchSource {
+  bool next(Batch &) override { throw Error("the file is torn"); }
+};
+
+/// The first step is dispatched ahead of nothing: no exchange behind it tells what went wrong.
+TEST_P(DeviceRanks, HearWhatWentWrongAhead) {
+  simt::options() = {.seed = GetParam() + simt::defaultSeed() - 1, .devices = 2};
+  auto run = [&](Communicator &comm) {
+    SessionOptions options;
+    options.threads = 1;
+    options.comm = &comm;
+    options.portions = kPortions;
+    options.overlap = Overlap::keys;
+    Session session(rankModel(), options);
+    TornSource source;
+    session.run(Mode::train, source, {}, {});
+    ADD_FAILURE() << "rank " << comm.getRank() << " has not heard of it";
+  };
+  try {
+    runThreadRanks(2, run);
+  } catch (const std::exception &error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("the file is torn"));
+  }
+}
+
 /// What sessions of so many ranks say; empty: nothing.
 std::string open(int32_t ranks, std::vector<int32_t> *numbers = nullptr) {
   std::mutex mutex;

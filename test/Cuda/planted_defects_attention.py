@@ -11,6 +11,7 @@ MMA_FORWARD, MMA_BACKWARD = FOLDER + "mma_forward.h", FOLDER + "mma_backward.h"
 PLAIN_TILES = FOLDER + "plain_tiles.h"
 PLAIN, BIAS, TERMS = FOLDER + "plain.h", FOLDER + "bias_gradient.h", FOLDER + "tile_terms.h"
 BUCKETS = FOLDER + "time_buckets.h"
+UNIT, WEIGHTS, PREPARE = FOLDER + "unit.h", FOLDER + "weights.h", FOLDER + "prepare.h"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
 # Of both directions: forward alone has barriers for what tiles bring along.
@@ -20,6 +21,8 @@ EARLY_TESTS, LATE_TESTS = "AttentionHopper.ScoresAreStartedEarly", "AttentionHop
 LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
 TIME_TESTS = "AttentionTimes.AnyTimesMma"
+WIDE_MASK_TESTS, BOUND_TESTS = "AttentionMma.WideMasks", "AttentionMma.SumsComeClose*"
+HIDE = "hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);"
 TABLE_TESTS = "AttentionTimes.TableHasTheDefinitionsBuckets"
 PLAIN_TESTS = "AttentionPlain.EveryThreeOptionsInEveryCombination"
 
@@ -170,4 +173,21 @@ ATTENTION = [
     Defect("the row behind the last list is read", PLAIN_TILES, "AttentionPlain.ManyLists", "rows.begin + row < rows.end", "rows.begin + row <= rows.end"),
     Defect("a part of a diagonal is added twice", PLAIN, PLAIN_TESTS, "part * kRowsOfPart", "0"),
     Defect("sums are not scaled where a row has a new maximum", PLAIN, PLAIN_TESTS, "out.multiply(factors);", ";"),
+    # Windows wider than tiles, and counts of rows beyond 32 bits.
+    Defect("windows have 32 bits", UNIT, WIDE_MASK_TESTS, "clipped(args.window)", "static_cast<int>(args.window)"),
+    Defect("counts of context rows have 32 bits", UNIT, WIDE_MASK_TESTS, "clipped(args.contextual)", "static_cast<int>(args.contextual)"),
+    Defect("a warp of a later tile hides what one of the first does, mma", MMA_FORWARD, WIDE_MASK_TESTS, HIDE, HIDE.replace("warpBegin", "warpRow")),
+    Defect("a warp of a later tile hides what one of the first does", FORWARD, "AttentionHopper.SoftmaxOverManyTiles", HIDE, HIDE.replace("warpBegin", "warpRow")),
+    Defect("rows that see nothing of a tile are NaN", WEIGHTS, WIDE_MASK_TESTS, "most == -INFINITY ? 0.0f : most * kLog2e", "most * kLog2e"),
+    # Sizes, distances and numbers at which two rules meet.
+    Defect("columns of dQ belong to two warps", MMA_BACKWARD, "AttentionMma.Sizes", "column + 16 * n < Shape::kQk && column + 16 * n < end", "column + 16 * n < Shape::kQk"),
+    Defect("a tile has one position bias, but for its nearest pair", BIAS, MMA_TESTS, "warpBegin + 15 - columnBegin", "warpBegin + 14 - columnBegin"),
+    Defect("a tile has one position bias, but for its furthest pair", BIAS, MMA_TESTS, "warpBegin - (columnBegin + N - 1)", "warpBegin - (columnBegin + N - 2)"),
+    Defect("a gradient of a query that is NaN has an integer, mma", MMA_BACKWARD, "AttentionMma.WhatIsNot*",
+           "if (!finite)\n      storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + row,\n                   __uint_as_float(kNaNBits));", ";"),
+    # Bounds of sums in fixed point.
+    Defect("rows have the bounds of the list before theirs", PREPARE, BOUND_TESTS, "if (cursor.advance(row))\n          list = ListBounds<C>(args, space, cursor.list, span.head);", ";"),
+    Defect("a sum over a list is bounded by one of its terms", PREPARE, BOUND_TESTS, "sum = bound * list.length;", "sum = bound;"),
+    Defect("bounds have the sign of the scale", PREPARE, BOUND_TESTS, "fabsf(args.scale) * list.key * sum", "args.scale * list.key * sum"),
+    Defect("biases are summed over rows, not pairs", CALLS, BOUND_TESTS, "bitsOfCount(args.rows * args.maxLength * args.heads)", "bitsOfCount(args.rows * args.heads)"),
 ]  # fmt: skip

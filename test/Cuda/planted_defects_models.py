@@ -67,6 +67,12 @@ MODELS = [
     alone("a metric weighs lists by their first rows", "fetch(weight, desc.per_list ? roomOf(domain->parent_domain) : rows)", "fetch(weight, 1)", file="reports.cpp"),
     alone("an output's nulls are those of rows", "report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));", "report.valid = nullptr;", file="reports.cpp"),
     alone("lists of a launched step are not fetched", "for (const FetchedDomain &fetched : recorded.domains)\n    useFetched(fetched);", file="reports.cpp"),
+    alone("lists that the device makes have no offsets on the host", "host.offsets = fetched.offsets;", file="reports.cpp"),
+    alone("the offset behind the last list is not fetched", "above->capacity + 1", "above->capacity", file="reports.cpp"),
+    alone("a domain is fetched without those above it", "domain = domain->parent_domain", "domain = nullptr", file="reports.cpp"),
+    alone("labels of a metric are never null", "report.valid = fetch(valid, rows);", "report.valid = nullptr;", file="reports.cpp"),
+    alone("an output has nulls for its rows alone", "report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));", "report.valid = fetch(valid, rows);", file="reports.cpp"),
+    of("late", "what a launched step notes is lost", SESSION + "reports.cpp", "notes.repeat(subject);"),
     alone("domains of the step before are fetched", "std::fill(isFetched.begin(), isFetched.end(), 0);", file="reports.cpp"),
     # Ranks.
     of("ranks", "a store's values lie where another's do", EXCHANGE, "layout.begins[store] = layout.floats();", "layout.begins[store] = layout.values;"),
@@ -79,6 +85,10 @@ MODELS = [
     ranks("shared parameters lack the last float", "device.copyWithin(rows, from, floats * 4);", "device.copyWithin(rows, from, floats * 4 - 4);"),
     ranks("sums travel before all portions have given theirs", "!ahead || !isDispatched || !ofParameters || !sums->isWhole(number)", "!ahead || !isDispatched || !ofParameters"),
     ranks("collected rows have no identity", "slots.front()->onDevice->identifyRows(table, collected(table).rows, countCollected(table),\n                                        owned->device);"),
+    # The next step, beside this one.
+    ranks("the next step is in the slots of this one", "turn = 1 - turn;", file="ahead.cpp"),
+    ranks("portions of the next step are in the opposite order", "taken.push_back(place.slot);", "taken.insert(taken.begin(), place.slot);", file="ahead.cpp"),
+    ranks("the last portion of the next step alone is dispatched", "slot->runDispatch();", "taken.back()->runDispatch();", file="ahead.cpp"),
     # What is noted.
     of("refused", "merged ids have all bits", SESSION + "step.cpp", "from.idBits = table.id_bits;"),
 ]  # fmt: skip

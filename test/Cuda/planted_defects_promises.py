@@ -56,6 +56,8 @@ PROMISES = [
     Defect("the id of a note is not kept", DEVICE, "Seeds/DeviceSteps.AnId*/0", "keepNotedValue(beyond, ids.ids, sizeof *ids.ids, queue);", ";"),
     Defect("sums of one portion are read where another has its own", DEVICE, "Seeds/DeviceRanks.KeepSumsOfAPortionUntilItGivesThem/0",
            "gradients.reader", "0"),
+    Defect("what went wrong ahead is not told", "session/device_ahead.cpp", "Seeds/DeviceRanks.HearWhat*/0",
+           "if (error)\n    std::rethrow_exception(std::exchange(error, nullptr));", ";"),
     # What the host knows of a store.
     late("rows asked for since the answer are not counted", "rowsBound = answer->rows + asked;", "rowsBound = answer->rows;"),
     late("slots asked for since the answer are not counted", "usedBound = answer->used + asked;", "usedBound = answer->used;"),

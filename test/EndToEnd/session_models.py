@@ -29,8 +29,8 @@ NAMES = [None, "", "a", "bc", "a longer name, beyond what is kept in place", "é
 
 class Session(gr.Model):
     """Tables that are merged, come and leave by rule, are rounded by chance or hot; columns with nulls, of texts, in
-    lists and of a catalogue; domains that a step makes; optimizers, a clipped norm, dropout, metrics with keys and
-    weights.
+    lists and of a catalogue; domains that a step makes, one below another; optimizers, a clipped norm, dropout,
+    metrics with keys and weights, of rows and of lists.
     """
 
     def __init__(self, items: gr.Catalogue) -> None:
@@ -58,12 +58,17 @@ class Session(gr.Model):
         gr.loss.sampled_softmax(query, batch.target, vectors, self.items, negatives=3)
         logit = self.top(query).squeeze()
         gr.loss.bce_with_logits(logit, batch.label, weight=batch.weight, name="click")
+        gr.metric.rmse(logit, batch.a.astype(gr.float32), name="a")
         gr.metric.gauc(logit, batch.label, key=batch.b, weight=batch.weight)
         latest = batch.history.truncate(2)
-        gr.metric.mae(self.rounded(latest.item).row_sum(), batch.label.fanout(latest), name="latest")
-        found = gr.top_k(query, vectors, self.items, k=3)
+        recent = self.rounded(latest.item).row_sum()
+        gr.metric.mae(recent, batch.label.fanout(latest), name="latest")
+        gr.metric.list_ranking(recent, batch.label.fanout(latest), at=(1,), name="in_list", weight=batch.weight)
+        found = gr.top_k(query, vectors, self.items, k=ITEMS + 2)
         gr.metric.ranking(found, target=batch.target, at=(1, 3))
+        earliest = batch.history.truncate(1, keep="first")  # which nothing else reports
         gr.output(item=found.ids, score=found.scores, name=batch.name, word=batch.history.word, latest=latest.word)
+        gr.output(pair=batch.history.item.beside(gr.pairs(earliest, batch.history)))
 
 
 class Later(gr.Model):

@@ -54,6 +54,16 @@ def write_beyond(rows: Path, path: Path) -> None:
     pq.write_table(table.set_column(table.column_names.index("a"), "a", pa.array(ids, pa.int64())), path)
 
 
+def write_late(rows: Path, path: Path) -> None:
+    """The same rows, one with a weight that a step refuses which was captured before."""
+    table = pq.read_table(rows)
+    weights = table["weight"].to_pylist()
+    weights[6 * BATCH] = -1.0
+    pq.write_table(
+        table.set_column(table.column_names.index("weight"), "weight", pa.array(weights, pa.float32())), path
+    )
+
+
 def without_times(of: Any) -> Any:
     if isinstance(of, dict):
         return {key: without_times(value) for key, value in of.items() if "second" not in key}
@@ -69,7 +79,7 @@ class Runs:
     flags: tuple[str, ...]
     ranks: int = 0
     data: str = "rows.parquet"
-    is_refused: bool = False
+    refused: str = ""  # what the run is refused with
 
 
 PORTIONS = ("--portions", "3")
@@ -86,7 +96,7 @@ RUNS = {
             "--eval-every",
             "3",
             "--eval-batch",
-            "8",
+            "16",
         ),
     ),
     "portions": Runs(
@@ -109,7 +119,8 @@ RUNS = {
         data="growing.parquet",
     ),
     "later": Runs("later", (4,), ()),
-    "refused": Runs("later", (1,), ("--no-shuffle",), data="beyond.parquet", is_refused=True),
+    "refused": Runs("later", (1,), ("--no-shuffle",), data="beyond.parquet", refused="the 20 bits of table 'second'"),
+    "late": Runs("session", (9,), ("--no-shuffle",), data="late.parquet", refused="weight"),
 }
 
 
@@ -121,8 +132,9 @@ class Folder:
         write_rows(at / "rows.parquet")
         write_rows(at / "few.parquet", rows=3 * BATCH)
         write_beyond(at / "few.parquet", at / "beyond.parquet")
+        write_late(at / "rows.parquet", at / "late.parquet")
         # Batches enough for an evaluation's graph to be launched again, though memory grows at first.
-        write_rows(at / "wide.parquet", seed=9, rows=56, wide_from=0)
+        write_rows(at / "wide.parquet", seed=9, rows=96, wide_from=0)
         write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH)
         self.items = gr.catalogue(write_items(at / "items.parquet"), id="item", schema=ITEM_SCHEMA)
         self.toolchain = write_toolchain(at / "toolchain.json")
@@ -166,7 +178,7 @@ class Folder:
             try:
                 report = self.train(target, runs, steps, **environment)
             except RuntimeError as error:
-                if not runs.is_refused:
+                if not runs.refused:
                     raise
                 yield str(error)
                 return
@@ -197,8 +209,8 @@ def test_without_a_defect_losses_are_those_of_the_cpu(
     name: str, folder: Folder, expected: dict[str, list[Any]]
 ) -> None:
     cpu = list(folder.results(name, "cpu"))
-    if RUNS[name].is_refused:
-        assert cpu == expected[name] and "the 20 bits of table 'second'" in cpu[0]
+    if RUNS[name].refused:
+        assert cpu == expected[name] and RUNS[name].refused in cpu[0]
         return
     for run in range(0, 4 * len(RUNS[name].steps), 4):
         np.testing.assert_allclose(expected[name][run], cpu[run], rtol=1e-5)

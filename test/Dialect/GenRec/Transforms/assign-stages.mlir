@@ -3,9 +3,9 @@
 
 // Domain work and transforms of ids need nothing but the batch; floats stay with their consumers, which ids may be.
 
-// COUNT: genrec-assign-stages compute-ops: 28
-// COUNT: genrec-assign-stages copy-ops: 29
-// COUNT: genrec-assign-stages dispatch-ops: 8
+// COUNT: genrec-assign-stages compute-ops: 35
+// COUNT: genrec-assign-stages copy-ops: 31
+// COUNT: genrec-assign-stages dispatch-ops: 10
 // COUNT: genrec-assign-stages update-ops: 5
 // CHECK: genrec.batch {genrec.stage = #genrec<stage copy>}
 // CHECK: genrec.catalogue {genrec.stage = #genrec<stage copy>}
@@ -134,6 +134,30 @@ genrec.model @of_parameters {
     %scaled = genrec.mul %weights, %all : (!w, tensor<f32>) -> !w
     %sum = genrec.reduce_rows %scaled : (!w) -> tensor<f32>
     genrec.report_loss "loss" %sum, %weight : tensor<f32>, tensor<f32>
+  }
+}
+
+// Ids that depend on parameters are looked up within compute: portions meet there, too.
+// CHECK: genrec.program @looks_up
+// CHECK-SAME: genrec.meeting = "{{.*}} looks up ids that the step computes"
+// CHECK: genrec.contribute 0{{.*}}stage dispatch
+// CHECK: genrec.table_rows {{.*}}stage compute
+genrec.model @of_ids {
+  genrec.domain @request
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @q : tensor<1xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @looks_up mode train {
+    %request = genrec.batch : !genrec.domain<@request>
+    %a = genrec.feature %request "a" : (!genrec.domain<@request>) -> !w
+    %weight = genrec.reduce_rows %a : (!w) -> tensor<f32>
+    %given = genrec.contribute 0(%weight) : tensor<f32>
+    %all = genrec.collect 0(%given) : tensor<f32>
+    %q = genrec.param @q : tensor<1xf32>
+    %q1 = genrec.row_reduce sum %q : (tensor<1xf32>) -> tensor<f32>
+    %scores = genrec.mul %a, %q1 : (!w, tensor<f32>) -> !w
+    %ids = genrec.bucketize %scores {edges = array<f64: 1.0>} : (!w) -> tensor<?xi64, #genrec.rows<@request>>
+    %rows = genrec.table_rows %ids in @item : (tensor<?xi64, #genrec.rows<@request>>) -> tensor<?x!genrec.row<4>, #genrec.rows<@request>>
+    genrec.report_loss "loss" %all, %all : tensor<f32>, tensor<f32>
   }
 }
 
