@@ -240,7 +240,7 @@ struct Block {
   /// Of each thread while another one runs. They lie together, so that its stack is on its way to the
   /// caches while the rest of it is read.
   void *stackPointers[kMostThreads];
-  std::vector<Clock> bulkClocks;
+  Clocks bulkClocks;
   std::vector<BoxCopy> boxes; ///< under way
   Warp warps[kMostWarps];
   uint8_t readyIn[kMostWarps] = {};
