@@ -121,7 +121,8 @@ void __ubsan_handle_type_mismatch_v1_abort(void *data, uintptr_t) {
 }
 
 // What `__builtin_assume_aligned` promises: optimised code has often shown it before.
-void __ubsan_handle_alignment_assumption_abort(void *data, uintptr_t, uintptr_t alignment, uintptr_t) {
+void __ubsan_handle_alignment_assumption_abort(void *data, uintptr_t, uintptr_t alignment,
+                                               uintptr_t) {
   simt::Inside inside;
   accuse("misaligned address: not a multiple of " + std::to_string(alignment), data);
 }
