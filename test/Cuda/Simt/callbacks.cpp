@@ -120,4 +120,11 @@ void __ubsan_handle_type_mismatch_v1_abort(void *data, uintptr_t) {
   accuse("misaligned address: not a multiple of " + std::to_string(1 << access.logAlignment), data);
 }
 
+// What `__builtin_assume_aligned` promises: optimised code has often shown it before.
+void __ubsan_handle_alignment_assumption_abort(void *data, uintptr_t, uintptr_t alignment,
+                                               uintptr_t) {
+  simt::Inside inside;
+  accuse("misaligned address: not a multiple of " + std::to_string(alignment), data);
+}
+
 } // extern "C"

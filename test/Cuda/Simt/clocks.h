@@ -24,12 +24,23 @@ namespace simt {
 
 using Clock = uint32_t;
 
+/// The engine's own: what is instantiated of a vector with the standard one is the same in tests,
+/// and the linker would take theirs, which is instrumented and not optimised.
+template <typename T> struct EngineAllocator : std::allocator<T> {
+  template <typename U> struct rebind {
+    using other = EngineAllocator<U>;
+  };
+  EngineAllocator() = default;
+  template <typename U> EngineAllocator(const EngineAllocator<U> &) {}
+};
+using Clocks = std::vector<Clock, EngineAllocator<Clock>>;
+
 /// What is known of one block: of each of its threads everything up to `floor`, of actors what
 /// their clocks say.
 struct BlockClocks {
   Clock floor = 0;
-  size_t threads = 0;        ///< actors that `floor` is of
-  std::vector<Clock> clocks; ///< by actor, as far as anything beyond `floor` is known
+  size_t threads = 0; ///< actors that `floor` is of
+  Clocks clocks;      ///< by actor, as far as anything beyond `floor` is known
 
   bool knows(size_t actor, Clock clock) const {
     return (actor < threads && clock <= floor) || (actor < clocks.size() && clock <= clocks[actor]);

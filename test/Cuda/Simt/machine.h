@@ -237,10 +237,10 @@ struct Block {
   std::unordered_map<const void *, MemoryBarrier> memoryBarriers;
   std::vector<Thread> made;  ///< as many as a launch had, to be used again
   std::span<Thread> threads; ///< of this launch
-  /// Of each thread while another one runs. They lie together, so that its stack is on its way to the
-  /// caches while the rest of it is read.
+  /// Of each thread while another one runs. They lie together, so that its stack is on its way to
+  /// the caches while the rest of it is read.
   void *stackPointers[kMostThreads];
-  std::vector<Clock> bulkClocks;
+  Clocks bulkClocks;
   std::vector<BoxCopy> boxes; ///< under way
   Warp warps[kMostWarps];
   uint8_t readyIn[kMostWarps] = {};

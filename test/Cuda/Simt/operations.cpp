@@ -24,7 +24,7 @@ constexpr uint64_t kRunOneInQuestions = 2;
 struct Queues {
   std::vector<OperationPointer> pending; ///< in the order of the host's calls
   std::deque<OperationInfo> ran;         ///< by number - 1
-  std::vector<Clock> clocks;             ///< the last of each timeline
+  Clocks clocks;                         ///< the last of each timeline
   Knowledge host;
   uint64_t seed = 0, random = 1;
 

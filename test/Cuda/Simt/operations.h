@@ -29,7 +29,7 @@
 namespace simt {
 
 /// By timeline: everything up to this clock happened before.
-using Knowledge = std::vector<Clock>;
+using Knowledge = Clocks;
 inline bool knows(const Knowledge &known, uint32_t timeline, Clock clock) {
   return timeline < known.size() && clock <= known[timeline];
 }

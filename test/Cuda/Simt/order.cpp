@@ -114,11 +114,11 @@ void meetAll(Block &block) {
   BlockClocks fenced;
   BlocksPointer elsewhere;
   const size_t threads = block.threads.size();
-  std::vector<Clock> others; // what is known of actors beside the threads, if anything
+  Clocks others; // what is known of actors beside the threads, if anything
   for (Thread &thread : block.threads) {
     showStores(thread);
     latest = std::max(latest, thread.clock);
-    const std::vector<Clock> &clocks = thread.knows.known.here.clocks;
+    const Clocks &clocks = thread.knows.known.here.clocks;
     if (clocks.size() > threads + others.size())
       others.resize(clocks.size() - threads);
     for (size_t actor = threads; actor < clocks.size(); ++actor)
