@@ -166,14 +166,7 @@ def clicks(example: str, name: str) -> Callable[[Path, Sizes], Made]:
 def two_tower(folder: Path, sizes: Sizes) -> Made:
     """Positives of generated histories, with what was seen before each."""
     generate(folder, users=sizes.users, events=sizes.events, seed=1)
-    prepare = load_example("two_tower", "prepare")
-    seen = pl.read_parquet(folder / "train.parquet").select(
-        user=pl.int_range(pl.len()), item=pl.col("history").list.eval(pl.element().struct.field("item"))
-    )
-    events = seen.explode("item").with_columns(place=pl.int_range(pl.len()))
-    train, valid = prepare.split(events, "place", sizes.targets)
-    for name, rows in (("train", train), ("valid", valid)):
-        prepare.with_frequency(rows, train).write_parquet(folder / f"{name}.parquet")
+    load_example("two_tower", "prepare").from_histories(folder, sizes.targets)
     model = load_example("two_tower", "model").TwoTower(gr.catalogue(folder / "items.parquet", id="item"))
     flags = ["--catalogue", "items={folder}/items.parquet"]
     schema = gr.Schema.from_parquet(folder / "train.parquet")

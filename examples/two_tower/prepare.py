@@ -55,17 +55,30 @@ def with_frequency(rows: pl.DataFrame, train: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def prepare(folder: Path, out: Path, targets: int = 40) -> dict[str, int]:
-    """Writes train.parquet, valid.parquet and items.parquet; returns how many users, positives and items there are."""
-    movielens = load_example("hstu_retrieval", "prepare")
-    events, order = movielens.read_events(folder)
+def write_positives(events: pl.DataFrame, order: str, out: Path, targets: int) -> dict[str, int]:
+    """Writes train.parquet and valid.parquet; returns how many users and positives there are."""
     train, valid = split(events, order, targets)
     # Positives of one batch should be of many users.
     data.write(with_frequency(train, train).sample(fraction=1.0, shuffle=True, seed=1), out / "train.parquet")
     data.write(with_frequency(valid, train), out / "valid.parquet")
+    return {"users": valid.height, "positives": train.height}
+
+
+def from_histories(folder: Path, targets: int) -> None:
+    """Makes positives of the histories that genrec-datagen wrote into `folder`, in their place."""
+    histories = pl.read_parquet(folder / "train.parquet").select(
+        user=pl.int_range(pl.len()), item=pl.col("history").list.eval(pl.element().struct.field("item"))
+    )
+    write_positives(histories.explode("item").with_columns(place=pl.int_range(pl.len())), "place", folder, targets)
+
+
+def prepare(folder: Path, out: Path, targets: int = 40) -> dict[str, int]:
+    """Writes train.parquet, valid.parquet and items.parquet; returns how many users, positives and items there are."""
+    movielens = load_example("hstu_retrieval", "prepare")
+    found = write_positives(*movielens.read_events(folder), out, targets)
     items = movielens.read_items(folder)
     data.write(items, out / "items.parquet")
-    return {"users": valid.height, "positives": train.height, "items": items.height}
+    return {**found, "items": items.height}
 
 
 def main() -> None:

@@ -8,17 +8,16 @@ Labels are checked while a model trains and is evaluated: a class outside of the
 that is negative, NaN or infinite ends the run, too.
 """
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vectors_of
-from genrec.emit import emit, emit_effect
+from genrec.declared_losses import Required, declare_loss, is_weighed
+from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.hints import OF_LOSS, public_names, raise_missing
-from genrec.labels import expect_logits, expect_one_domain, is_column, labelled, scalar
+from genrec.labels import expect_logits, expect_one_domain, labelled, scalar
 from genrec.nn import functional
 from genrec.nn.functional import rows_of_floats
-from genrec.nn.ranking import weigh_by_variance
 from genrec.operands import as_value
 from genrec.ops import as_ids, cast, conjunction, detach, squeeze, where
 from genrec.precision import product_attributes
@@ -62,7 +61,7 @@ def mean(
     """
     place = find_place()
     value = as_value(x, place.part(0))
-    return _declare(value, value.valid, weight, name, scale, place, log_variance)
+    return declare_loss(value, value.valid, weight, name, scale, place, log_variance)
 
 
 def bce_with_logits(
@@ -110,8 +109,8 @@ def bce_with_logits(
     x = emit("bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place)
     # Errors name the original column, not the converted value. A bool needs no check.
     checked = given if not given.shape and given.dtype.is_number else unsmoothed
-    required = None if given.dtype.name == "bool" else _Required(checked, 0.0, 1.0)
-    return _declare(x, valid, weight, name, scale, place, log_variance, required)
+    required = None if given.dtype.name == "bool" else Required(checked, 0.0, 1.0)
+    return declare_loss(x, valid, weight, name, scale, place, log_variance, required)
 
 
 def softmax_cross_entropy(
@@ -174,8 +173,8 @@ def _cross_entropy(
     x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place, **options)
     if smoothing and items is not None:
         x = _smooth_over_items(x, logits, smoothing)
-    required = _Required(label, 0.0, float(logits.shape[0] - 1), items)
-    return _declare(x, label.valid, weight, name, scale, place, log_variance, required)
+    required = Required(label, 0.0, float(logits.shape[0] - 1), items)
+    return declare_loss(x, label.valid, weight, name, scale, place, log_variance, required)
 
 
 def _smooth_over_items(cross_entropy: Value, logits: Value, smoothing: float) -> Value:
@@ -219,7 +218,7 @@ def mse(
     place = find_place()
     value, truth = labelled("mse", "the prediction", prediction, label, place)
     difference = value - truth
-    return _declare(difference * difference, truth.valid, weight, name, scale, place, log_variance)
+    return declare_loss(difference * difference, truth.valid, weight, name, scale, place, log_variance)
 
 
 def mae(
@@ -247,7 +246,7 @@ def mae(
     """
     place = find_place()
     value, truth = labelled("mae", "the prediction", prediction, label, place)
-    return _declare(abs(value - truth), truth.valid, weight, name, scale, place, log_variance)
+    return declare_loss(abs(value - truth), truth.valid, weight, name, scale, place, log_variance)
 
 
 def full_softmax(
@@ -360,7 +359,7 @@ def sampled_softmax(
         "sampled_softmax", [rows, target, vectors], rows.domain, (), float32, place,
         negatives=negatives, shared=shared, temperature=float(temperature), stream=0, **product_attributes(float32),
     )  # fmt: skip
-    return _declare(x, target.valid, weight, name, scale, place)
+    return declare_loss(x, target.valid, weight, name, scale, place)
 
 
 def in_batch_softmax(
@@ -424,7 +423,7 @@ def in_batch_softmax(
             f"'in_batch_softmax' needs queries and items of one size, got [{rows.shape[0]}] and [{items.shape[0]}]",
             place.part(0), rows._label(), f"the items are {items._label()}",
         )  # fmt: skip
-    valid = conjunction(*(value.valid for value in values[2:]), _is_weighed(weight, target, place))
+    valid = conjunction(*(value.valid for value in values[2:]), is_weighed(weight, target, place))
     if valid is not None:
         values.append(valid)
     symbol = rows._result.type.domain
@@ -437,80 +436,12 @@ def in_batch_softmax(
         (1, 1, 1, int(log_q is not None), int(valid is not None)),
     )
     x = Value(rows._recording, op.results[0], rows.domain, place)
-    return _declare(x, valid, weight, name, scale, place)
-
-
-def _is_weighed(weight: ValueLike | None, rows: Value, place: Place) -> Value | None:
-    """Whether rows have a weight other than 0; None where all have. What is no weight per row is `_declare`'s error."""
-    if weight is None:
-        return None
-    part = place.part("weight")
-    given = as_value(weight, part)
-    if given.domain is not rows.domain or given.shape:
-        return None
-    factor = cast(given, float32, part.named(""))
-    return conjunction(factor != 0.0, None if is_column(factor) else factor.valid)
+    return declare_loss(x, valid, weight, name, scale, place)
 
 
 def _check_temperature(temperature: float, place: Place) -> None:
     if not 0 < temperature < float("inf"):
         raise ModelError(f"the temperature must be greater than 0, got {temperature}", place.part("temperature"))
-
-
-@dataclass(frozen=True, eq=False)
-class _Required:
-    """A run-time check of labels: in [low, high], and, with `items`, below their number."""
-
-    label: Value
-    low: float
-    high: float
-    items: Value | None = None
-
-
-def _require(required: _Required, weight: Value | None, valid: Value | None, loss: str, place: Place) -> None:
-    """Records the check of a loss's labels, but those of no weight."""
-    optional = [weight, valid, required.items]
-    emit_effect(
-        "require_range", [required.label, *(one for one in optional if one is not None)], place.named(loss),
-        (1, *(int(one is not None) for one in optional)),
-        what=f"the label of the loss '{loss}'", min=required.low, max=required.high,
-    )  # fmt: skip
-
-
-def _declare(
-    x: Value,
-    valid: Value | None,
-    weight: ValueLike | None,
-    name: str,
-    scale: float,
-    place: Place,
-    log_variance: ValueLike | None = None,
-    required: _Required | None = None,
-) -> Value:
-    value = cast(scalar(x, "a loss", place, 0), float32, place.named(""))
-    weighed = value if log_variance is None else weigh_by_variance(value, log_variance, place)
-    operands: list[Value] = [weighed]
-    factor = None
-    if weight is not None:
-        part = place.part("weight")
-        factor = cast(as_value(weight, part, like=value), float32, part.named(""))
-        common_domain("loss", [value, factor], place, ((0,), ("weight",)))
-        if factor.domain is None or factor.shape:
-            help = "a number for all rows is its scale=" if factor.domain is None else ""
-            raise ModelError("the weight of a loss must be one number per row", part, factor._label(), help)
-        operands.append(factor)
-        if not is_column(factor):  # what is computed of a null is any number
-            valid = conjunction(valid, factor.valid)
-    if valid is not None:
-        operands.append(valid)
-    unique = value._recording.effect_name("loss", name, name == "loss", place)
-    if required is not None:
-        _require(required, factor, valid, unique, place)
-    emit_effect(
-        "loss", operands, place.named(unique), (1, int(weight is not None), int(valid is not None)),
-        name=unique, scale=float(scale),
-    )  # fmt: skip
-    return value
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -78,18 +78,11 @@ def retrieval(example: str, name: str) -> Callable[[Path], Example]:
 
 
 def two_tower(folder: Path) -> Example:
-    prepare = load_example("two_tower", "prepare")
     generate(folder, users=300, seed=1)
-    events = pl.read_parquet(folder / "train.parquet").select(
-        user=pl.int_range(pl.len()), item=pl.col("history").list.eval(pl.element().struct.field("item"))
-    )
-    rows = prepare.split(events.explode("item").with_columns(place=pl.int_range(pl.len())), "place", 8)
-    train, valid = folder / "train.parquet", folder / "valid.parquet"
-    for path, part in zip((train, valid), rows, strict=True):
-        prepare.with_frequency(part, rows[0]).write_parquet(path)
-        Example.cut(path, 1200)
+    load_example("two_tower", "prepare").from_histories(folder, 8)
+    train, valid = (Example.cut(folder / f"{name}.parquet", rows) for name, rows in (("train", 1200), ("valid", 300)))
     model = load_example("two_tower", "model").TwoTower(gr.catalogue(folder / "items.parquet", id="item"))
-    return Example(model, gr.Schema.from_parquet(train), train, valid, batch=96)
+    return Example(model, gr.Schema.from_parquet(train), train, valid, batch=100)
 
 
 def request_ranking(folder: Path) -> Example:
