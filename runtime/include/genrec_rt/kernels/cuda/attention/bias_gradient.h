@@ -168,16 +168,18 @@ struct HeldBias {
   }
 };
 
-/// The position sums of a block whose `Warps` warps have 16 keys each, in shared memory. Tiles of
-/// queries come in ascending order; a thread has the diagonals of one remainder, which it adds up
-/// over the warps and over the tiles that they run through.
+/// The position sums of a block whose `Warps` warps have 16 keys each, in shared memory. These
+/// write the diagonals of a tile; one more warp adds them up over the warps and, as tiles of
+/// queries come in ascending order, over the tiles that a diagonal runs through.
 template <int Warps, int N, int Buffers> struct PositionSums {
   static constexpr int kThreads = Warps * kWarp, kOfWarp = N + 16, kBand = 16 * Warps + N - 1;
-  static_assert(kBand <= kThreads);
+  static constexpr int kSlots = 256; ///< a power of two, for the diagonals of a tile
+  static_assert(kBand <= kSlots);
   float ofWarp[Buffers][Warps][kOfWarp]; ///< of a tile, by column - row + 16
-  HeldBias held[kThreads];
+  HeldBias ofDiagonal[kSlots];           ///< by query minus key modulo kSlots
+  HeldBias ofThread[kThreads];           ///< of tiles with one bias
 
-  /// Writes a warp's diagonals of a tile, for addTile behind a barrier.
+  /// Writes a warp's diagonals of a tile, for addTile.
   __device__ __forceinline__ void write(int buffer, int warp, const Fragment<N> &gradients) {
     const Diagonals<N> diagonals(gradients);
 #pragma unroll
@@ -187,21 +189,38 @@ template <int Warps, int N, int Buffers> struct PositionSums {
         if (diagonals.exists(e))
           ofWarp[buffer][warp][diagonals.distance(e, x) + 16] = diagonals.sum[e][x];
   }
-  /// `away` is query minus key of the tile's first column and row.
+  /// Adds a tile's diagonals; called by one warp. `away` is query minus key of the tile's first
+  /// column and row.
   template <class Args>
-  __device__ __forceinline__ void addTile(int buffer, int thread, int away, const Args &args,
-                                          float factor, const BiasQuantum &quantum, Word *sums) {
+  __device__ __forceinline__ void addTile(int buffer, int away, const Args &args, float factor,
+                                          const BiasQuantum &quantum, Word *sums) {
     const int first = away - (16 * Warps - 1); // query minus key of diagonal 0
-    const int diagonal = (thread - first) & (kThreads - 1);
-    // That of warp w and slot s is s - 16 w + 16 Warps - 17.
-    const int slot = (diagonal + 1) & 15, warp = Warps - 1 - (diagonal + 1 - slot) / 16;
-    float sum = 0;
+#pragma unroll 1
+    for (int diagonal = laneOf(); diagonal < kSlots; diagonal += kWarp) {
+      // That of warp w and slot s is s - 16 w + 16 Warps - 17.
+      const int slot = (diagonal + 1) & 15, warp = Warps - 1 - (diagonal + 1 - slot) / 16;
+      float sum = 0;
 #pragma unroll
-    for (int i = 0; i < kOfWarp / 16; ++i)
-      if (warp + i >= 0 && warp + i < Warps)
-        sum += ofWarp[buffer][warp + i][slot + 16 * i];
-    held[thread].add(diagonal < kBand, positionBucket(args, -(first + diagonal)), sum, factor,
-                     quantum, sums);
+      for (int i = 0; i < kOfWarp / 16; ++i)
+        if (warp + i >= 0 && warp + i < Warps)
+          sum += ofWarp[buffer][warp + i][slot + 16 * i];
+      const int distance = first + diagonal;
+      ofDiagonal[distance & (kSlots - 1)].add(diagonal < kBand, positionBucket(args, -distance),
+                                              sum, factor, quantum, sums);
+    }
+  }
+  /// Called by the warp that adds tiles, before the first tile.
+  __device__ __forceinline__ void clear() {
+    for (int slot = laneOf(); slot < kSlots; slot += kWarp)
+      ofDiagonal[slot].clear();
+  }
+  /// Adds what is held of diagonals; called by the same warp.
+  __device__ __forceinline__ void flush(float factor, const BiasQuantum &quantum, Word *sums) {
+#pragma unroll 1
+    for (int slot = laneOf(); slot < kSlots; slot += kWarp) {
+      ofDiagonal[slot].flush(true, factor, quantum, sums);
+      ofDiagonal[slot].clear();
+    }
   }
 };
 

@@ -6,7 +6,7 @@
 // in mma_backward.h scores have keys as rows, so that weights and their gradients are left operands
 // in registers; for dQ the gradients of scores of both warpgroups pass through shared memory. Parts
 // of dQ, in fixed point, are added to device memory by bulk reductions, 16 rows by 64 columns of a
-// warp at a time.
+// warp at a time. Where there are position biases one more warp adds up their gradients.
 //
 // Weights are computed from the scores while dOut . v runs, dQ is rounded and sent while dK's
 // product runs, and behind it that of the next tile's scores. The warpgroups meet once per tile,
@@ -99,6 +99,7 @@ sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
 /// What a consumer of backward keeps from tile to tile of keys.
 template <class Shape> struct BackwardState {
   Ring<Shape::kStages> queries;
+  Ring<Shape::kPositionBuffers> positions;
   int buffer = 0; ///< of gradients
   int parity = 0; ///< of the keys' barriers
 };
@@ -111,10 +112,8 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   /// Scores of the next tile are started behind this tile's products, where registers have room.
   static constexpr bool kEarlyScores =
       kColumns == 64 && Shape::kKeys && Shape::kValues && Shape::kStages == 2 && !C::TimeBias;
-  /// Sums of diagonals are made while dQ's product runs, and added up behind the next tile's
-  /// meeting.
+  /// Position gradients are summed while dQ's product runs, where registers have room.
   static constexpr bool kLatePositions = kEarlyScores && C::PositionBias;
-  static constexpr int kNone = -1;
   using Stages = Ring<Shape::kStages>;
   Shared &shared;
   BackwardState<Shape> &state;
@@ -126,7 +125,6 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   float factor;
   typename Shape::Histogram &histogram;
   int &buffer = state.buffer;
-  int late = kNone;         ///< kLatePositions: the tile before, whose diagonals are to be added
   Fragment<kColumns> early; ///< scores of the next tile
   Fragment<Shape::kKeys ? Shape::KeyTile::kPadded : 8> dK;
   Fragment<Shape::kValues ? Shape::ValueTile::kPadded : 8> dV;
@@ -139,8 +137,8 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
         histogram(shared.histograms[C::TimeBias && Shape::kKeys ? warp : 0]) {
     if constexpr (C::TimeBias && Shape::kKeys)
       histogram.clear();
-    if constexpr (C::PositionBias && Shape::kKeys)
-      shared.positions.held[thread].clear();
+    if constexpr (Shape::kPositions)
+      shared.positions.ofThread[thread].clear();
     dK.clear();
     dV.clear();
   }
@@ -169,13 +167,20 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
     state.parity ^= 1;
   }
 
-  /// Adds what is still held of the position sums; behind the last tile.
-  __device__ __forceinline__ void endPositions() {
-    if constexpr (kLatePositions) {
-      syncConsumers(kPositionsWritten);
-      addLatePositions();
+  /// Stores dK and dV, where there is room through what the last part of dQ was sent from.
+  __device__ __forceinline__ void store(const AttentionGradients<Bf16> &gradients) const {
+    if constexpr (Shape::kStagesRows) {
+      waitForBulkReads(); // the last part has left
+      const typename Shape::Stores stores{shared.sentBy(warp, 0)};
+      storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, stores);
+    } else {
+      storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, DirectRows());
     }
-    shared.positions.held[thread].flush(true, factor, shared.quantum, space.positionSums);
+  }
+
+  /// Adds what is still held of tiles with one position bias; behind the last tile.
+  __device__ __forceinline__ void endPositions() {
+    shared.positions.ofThread[thread].flush(true, factor, shared.quantum, space.positionSums);
   }
 
 private:
@@ -259,13 +264,8 @@ private:
       keepInRegisters(weights);
     }
     const RowTotals totals(dots);
-    const int away = warpBegin - warpRow - column;
-    bool oneBias = true;
-    if constexpr (C::PositionBias) {
-      oneBias = shared.tile[stage].hasOneBias(terms.args, away);
-      if (!oneBias && !kLatePositions)
-        shared.positions.write(buffer, warp, dots);
-    }
+    if constexpr (Shape::kPositions && !kLatePositions)
+      addPositionGradients(dots, totals, stage, column);
     if constexpr (C::TimeBias)
       addTimeGradients(dots, totals, terms, rows, shared.tile[stage], along, factor, histogram);
     LeftOperand<kColumns> left;
@@ -283,8 +283,8 @@ private:
     commitProducts();
     startWeights(dK, left, shared.q[stage]);
     commitProducts();
-    if constexpr (C::PositionBias)
-      addPositionGradients(dots, totals, oneBias, away, column);
+    if constexpr (kLatePositions)
+      addPositionGradients(dots, totals, stage, column);
     waitForProducts<1>();
     keepInRegisters(dQ);
     if constexpr (!C::TimeBias)
@@ -323,32 +323,22 @@ private:
     }
   }
 
-  /// Adds a tile's gradients of position biases, or leaves them for later.
+  /// Adds a tile's gradients of position biases, or writes them for the warp that does.
   __device__ __forceinline__ void addPositionGradients(const Fragment<kColumns> &dots,
-                                                       const RowTotals &totals, bool oneBias,
-                                                       int away, int column) {
-    if constexpr (kLatePositions)
-      addLatePositions();
-    if (oneBias)
-      shared.positions.held[thread].add(true, positionBucket(terms.args, away),
-                                        totals.sum[0] + totals.sum[1], factor, shared.quantum,
-                                        space.positionSums);
-    else if constexpr (kLatePositions)
-      shared.positions.write(buffer, warp, dots);
-    else
-      addPositions(buffer, column);
-    if (kLatePositions && !oneBias)
-      late = column;
-  }
-  /// Adds the diagonals of a tile, which all warps have written.
-  __device__ __forceinline__ void addPositions(int from, int column) {
-    shared.positions.addTile(from, thread, column - (warpBegin - warpRow), terms.args, factor,
-                             shared.quantum, space.positionSums);
-  }
-  __device__ __forceinline__ void addLatePositions() {
-    if (late != kNone)
-      addPositions(buffer ^ 1, late);
-    late = kNone;
+                                                       const RowTotals &totals, int stage,
+                                                       int column) {
+    const int away = warpBegin - warpRow - column;
+    if (shared.tile[stage].hasOneBias(terms.args, away)) {
+      shared.positions.ofThread[thread].add(true, positionBucket(terms.args, away),
+                                            totals.sum[0] + totals.sum[1], factor, shared.quantum,
+                                            space.positionSums);
+      return;
+    }
+    Turns &turns = shared.written[state.positions.stage];
+    waitForPhase(&turns.empty, state.positions.parity ^ 1);
+    shared.positions.write(state.positions.stage, warp, dots);
+    release(&turns.full);
+    state.positions.advance();
   }
 
   template <class Between>
@@ -368,9 +358,8 @@ __device__ __forceinline__ void consumeBackward(Shared &shared, BackwardState<Sh
                                                 const BlockTerms<C> &terms) {
   BackwardConsumer<C, Shape, Shared> consumer(shared, state, space, terms, unit.begin);
   consumer.run(typename Shape::Tiles(unit.mask, unit.range()));
-  storeKeyGradients<C, Shape>(consumer.dK, consumer.dV, gradients, terms, consumer.warpBegin,
-                              consumer.factor);
-  if constexpr (C::PositionBias && Shape::kKeys)
+  consumer.store(gradients);
+  if constexpr (Shape::kPositions)
     consumer.endPositions();
   if constexpr (C::TimeBias && Shape::kKeys) {
     syncConsumers(kHistogramsWritten);
@@ -404,6 +393,9 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
       produceBackward<C, Shape>(shared, maps, args, list);
     if (warp >= 1 && warp <= Shape::kStages)
       fillTerms<C, Shape>(shared, shared.queries[warp - 1], args, space, warp - 1);
+    if constexpr (Shape::kPositions)
+      if (warp == Shape::kPositionWarp)
+        sumPositions<C, Shape>(shared, args, space);
   };
   auto consume = [&] {
     BackwardState<Shape> state;

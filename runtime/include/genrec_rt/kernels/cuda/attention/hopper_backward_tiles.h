@@ -17,7 +17,7 @@ template <class C, BackwardPart Part> struct HopperBackward {
   static constexpr int kRows = 64 * kConsumers; ///< keys
   static constexpr int kWidest = C::Qk > C::V ? C::Qk : C::V;
   static constexpr int kColumns = kWidest <= 64 ? 128 : 64; ///< queries
-  static constexpr int kStages = kWidest > 128 && kKeys ? 1 : 2;
+  static constexpr int kStages = kWidest > 128 && kKeys ? 1 : 2, kTermStages = kStages;
   static constexpr int kUnits = 1; ///< whoever reads one keeps it in registers
   using Unit = AttentionUnit<C, kRows>;
   using Tiles = SeenTiles<C, Over::queries, kColumns>;
@@ -34,8 +34,18 @@ template <class C, BackwardPart Part> struct HopperBackward {
   static constexpr int kSent = 16 * kPanelColumns;
   static constexpr bool kSentFromOut = KeyTile::kPadded + ValueTile::kPadded > 448;
   static_assert(!kSentFromOut || OutTile::kBytes >= kConsumerWarps * kSent * 4);
+  /// dK and dV leave through that memory as well.
+  static constexpr bool kStagesRows = kKeys && !kSentFromOut;
+  using Stores = StagedRows<16>;
+  static_assert(Stores::kBytes <= kSent * 4);
 
   using Histogram = WarpHistogram<kWidest <= 128>;
+  /// A warp of the first warpgroup adds up what consumers write of position gradients.
+  static constexpr bool kPositions = C::PositionBias && kKeys;
+  static constexpr int kPositionWarp = 3;
+  /// Of a tile's diagonals. Where tiles are large there is room, and time, for one.
+  static constexpr int kPositionBuffers = kColumns == 64 ? kGradientTiles : 1;
+  static_assert(kPositionWarp > kStages);
 
   struct Empty {
     static constexpr int kBytes = 0;
@@ -51,9 +61,9 @@ template <class C, BackwardPart Part> struct HopperBackward {
     TimeTable times;
     BiasQuantum quantum; ///< here, as registers are scarce
     Histogram histograms[C::TimeBias && kKeys ? kConsumerWarps : 1];
-    std::conditional_t<C::PositionBias && kKeys,
-                       PositionSums<kConsumerWarps, kColumns, kGradientTiles>, Empty>
+    std::conditional_t<kPositions, PositionSums<kConsumerWarps, kColumns, kPositionBuffers>, Empty>
         positions;
+    Turns written[kPositions ? kPositionBuffers : 1]; ///< diagonals of a tile
     Unit units[kUnits];                         ///< behind the last one stands one without rows
     Turns unit[kUnits], keys, queries[kStages]; ///< `keys`: and values; `queries`: and dOut, terms
 
@@ -70,10 +80,12 @@ template <class C, BackwardPart Part> struct HopperBackward {
 
   static __device__ void initBarriers(Shared &shared) {
     for (Turns &unit : shared.unit)
-      unit.init(1, kConsumerWarps + kStages);
+      unit.init(1, kConsumerWarps + kStages + (kPositions ? 1 : 0));
     shared.keys.init(1, kConsumerWarps);
     for (Turns &queries : shared.queries)
       queries.init(1 + kWarp, kConsumerWarps);
+    for (Turns &written : shared.written)
+      written.init(kConsumerWarps * kReleases, 1);
     fenceBarrierInit();
   }
 };
@@ -113,6 +125,30 @@ __device__ __forceinline__ void produceBackward(Shared &shared, const HopperBack
         copyTile(shared.v, maps.v, unit.head, unit.first + unit.begin, &shared.keys.full);
     }
     parity ^= 1;
+  });
+}
+
+/// Adds up the diagonals that consumers write; called by one warp.
+template <class C, class Shape, class Shared>
+__device__ __forceinline__ void sumPositions(Shared &shared, const AttentionArgs<Bf16> &args,
+                                             const BackwardSpace &space) {
+  Ring<Shape::kPositionBuffers> ring;
+  shared.positions.clear();
+  forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
+    const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
+    const float factor = gradientFactor(terms);
+    const typename Shape::Tiles tiles(unit.mask, unit.range());
+    for (int column = tiles.first(); tiles.has(column); column = tiles.after(column)) {
+      if (shared.tile[0].hasOneBias(args, unit.begin - column))
+        continue;
+      Turns &turns = shared.written[ring.stage];
+      waitForPhase(&turns.full, ring.parity);
+      shared.positions.addTile(ring.stage, column - unit.begin, args, factor, shared.quantum,
+                               space.positionSums);
+      release(&turns.empty);
+      ring.advance();
+    }
+    shared.positions.flush(factor, shared.quantum, space.positionSums);
   });
 }
 

@@ -70,33 +70,38 @@ template <class C> struct HopperForward {
   static constexpr int kStages = 2, kValueStages = kWidest <= 128 ? 3 : 2, kUnits = 2;
   static constexpr int kColumns = kWidest <= 128 ? 128 : 64;
   static constexpr bool kBiased = C::PositionBias || C::TimeBias;
+  /// What a tile brings is read at once, and written by a warp per stage whose loads wait for each
+  /// other: longer than a tile takes.
+  static constexpr int kTermStages = 3;
   using Registers = std::conditional_t<kBiased, MostForConsumers, RoleRegisters<40, 232>>;
   using Unit = AttentionUnit<C, kRows>;
   using Tiles = SeenTiles<C, Over::keys, kColumns>;
   using QueryTile = BulkTile<kRows, C::Qk>;
   using KeyTile = BulkTile<kColumns, C::Qk>;
   using ValueTile = BulkTile<kColumns, C::V>;
+  using Stores = StagedRows<8>;
 
   struct Shared {
     QueryTile q;
     KeyTile k[kStages];
     ValueTile v[kValueStages];
-    TileTerms<C, true, kRows, kColumns> tile[kStages];
+    alignas(16) unsigned char staged[kConsumerWarps][Stores::kBytes];
+    TileTerms<C, true, kRows, kColumns> tile[kBiased ? kTermStages : 1];
     TimeTable times;
     Unit units[kUnits]; ///< that the block works on; behind the last one stands one without rows
-    Turns unit[kUnits], queries, keys[kStages], values[kValueStages], terms[kStages];
+    Turns unit[kUnits], queries, keys[kStages], values[kValueStages], terms[kTermStages];
   };
   static constexpr int64_t kSharedBytes = sizeof(Shared) + 1024;
   static_assert(kSharedBytes <= kMostSharedBytes);
 
   static __device__ void initBarriers(Shared &shared) {
     for (Turns &unit : shared.unit)
-      unit.init(1, kConsumerWarps + (kBiased ? kStages : 0));
+      unit.init(1, kConsumerWarps + (kBiased ? kTermStages : 0));
     shared.queries.init(1, kConsumerWarps);
-    for (int s = 0; s < kStages; ++s) {
-      shared.keys[s].init(1, kConsumerWarps);
-      shared.terms[s].init(kWarp, kConsumerWarps);
-    }
+    for (Turns &keys : shared.keys)
+      keys.init(1, kConsumerWarps);
+    for (Turns &terms : shared.terms)
+      terms.init(kWarp, kConsumerWarps);
     for (Turns &values : shared.values)
       values.init(1, kConsumerWarps);
     fenceBarrierInit();
@@ -187,7 +192,7 @@ template <class C, class Shape, class Shared>
 __device__ __forceinline__ void fillTerms(Shared &shared, Turns &turns,
                                           const AttentionArgs<Bf16> &args,
                                           const BackwardSpace &space, int stage) {
-  Ring<Shape::kStages> ring;
+  Ring<Shape::kTermStages> ring;
   forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
     const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
     const typename Shape::Tiles tiles(unit.mask, unit.range());
@@ -206,8 +211,7 @@ __device__ __forceinline__ void fillTerms(Shared &shared, Turns &turns,
 enum ConsumerBarrier {
   kGradientsWritten = 1,
   kHistogramsWritten = 2,
-  kPositionsWritten = 3,
-  kFirstTurn = 4, ///< and one more: whose turn it is to start products
+  kFirstTurn = 3, ///< and one more: whose turn it is to start products
 };
 __device__ __forceinline__ void syncConsumers(ConsumerBarrier id) {
   namedBarrierSync(id, kConsumers * kWarpgroup);
@@ -235,6 +239,7 @@ struct ProductTurns {
 template <class C> struct ForwardConsumer {
   ProductTurns turns{sameInWarp(warpOf()) / 4 - 1};
   Ring<HopperForward<C>::kStages> keys;
+  Ring<HopperForward<C>::kTermStages> tiles;
   Ring<HopperForward<C>::kValueStages> values;
   int parity = 0; ///< of the queries' barriers
 };
@@ -250,6 +255,7 @@ template <class C, class Shared> struct ForwardTile {
       warpBegin;
   LaneRows<C, true> rows;
   Ring<Shape::kStages> &keys = state.keys;
+  Ring<Shape::kTermStages> &tiles = state.tiles;
   Ring<Shape::kValueStages> &values = state.values;
   Fragment<kOut> out;
   Fragment<kColumns> scores;
@@ -299,7 +305,8 @@ template <class C, class Shared> struct ForwardTile {
       add<1>(column, !tiles.has(after));
     }
     state.parity ^= 1;
-    storeOutput(out, softmax, terms, rows, warpBegin);
+    storeOutput(out, softmax, terms, rows, warpBegin,
+                typename Shape::Stores{shared.staged[warpRow / 16]});
   }
 
 private:
@@ -344,8 +351,8 @@ private:
   __device__ __forceinline__ void waitForTile() {
     waitForPhase(&shared.keys[keys.stage].full, keys.parity);
     if constexpr (Shape::kBiased)
-      waitForPhase(&shared.terms[keys.stage].full, keys.parity);
-    along = rows.timesAlong(terms, shared.tile[keys.stage]);
+      waitForPhase(&shared.terms[tiles.stage].full, tiles.parity);
+    along = rows.timesAlong(terms, shared.tile[tiles.stage]);
   }
 
   __device__ __forceinline__ void startScores() {
@@ -362,10 +369,12 @@ private:
 
   /// The scores of a tile of keys become weights.
   template <int Next> __device__ __forceinline__ void weigh(int column) {
-    addBiases(scores, terms, rows, shared.tile[keys.stage], along, warpRow);
-    if constexpr (Shape::kBiased)
-      release(&shared.terms[keys.stage].empty);
+    addBiases(scores, terms, rows, shared.tile[tiles.stage], along, warpRow);
     keys.advance();
+    if constexpr (Shape::kBiased) {
+      release(&shared.terms[tiles.stage].empty);
+      tiles.advance();
+    }
     hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
     forwardWeights<C>(scores, softmax, rescale);
     if constexpr (C::Dropout) {
@@ -432,7 +441,7 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
   auto produce = [&](int warp) {
     if (warp == 0 && laneOf() == 0)
       produceForward<C>(shared, maps, args, list);
-    if (Shape::kBiased && warp >= 1 && warp <= Shape::kStages)
+    if (Shape::kBiased && warp >= 1 && warp <= Shape::kTermStages)
       fillTerms<C, Shape>(shared, shared.terms[warp - 1], args, {}, warp - 1);
   };
   auto consume = [&] {

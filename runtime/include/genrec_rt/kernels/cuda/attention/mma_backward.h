@@ -144,23 +144,24 @@ addHistograms(const Histogram *histograms, const BlockTerms<C> &terms, const Bia
   }
 }
 
-/// The end of backward: a warp's rows of dK and dV, as far as `Shape` has them.
-template <class C, class Shape, int K, int V>
+/// The end of backward: a warp's rows of dK and dV, as far as `Shape` has them. `Stores`: how rows
+/// leave (row_stores.h).
+template <class C, class Shape, int K, int V, class Stores>
 __device__ __forceinline__ void storeKeyGradients(const Fragment<K> &dK, const Fragment<V> &dV,
                                                   const AttentionGradients<Bf16> &gradients,
                                                   const BlockTerms<C> &terms, int warpBegin,
-                                                  float factor) {
+                                                  float factor, const Stores &stores) {
   const float scaled = factor * terms.args.scale, keyFactor[2] = {scaled, scaled};
   const float each = C::Softmax ? keptFactor<C>(terms.args) : factor, valueFactor[2] = {each, each};
   const int64_t row = terms.first + warpBegin;
   const int inside = terms.mask.length - warpBegin;
   if constexpr (Shape::kKeys)
-    storeRows<C::Qk>(dK,
-                     resultOf<C>(gradients.dK, gradients.floatDK) + row * gradients.ldDK +
-                         terms.head * C::Qk,
-                     gradients.ldDK, inside, keyFactor);
+    stores.template store<C::Qk>(dK,
+                                 resultOf<C>(gradients.dK, gradients.floatDK) +
+                                     row * gradients.ldDK + terms.head * C::Qk,
+                                 gradients.ldDK, inside, keyFactor);
   if constexpr (Shape::kValues)
-    storeRows<C::V>(
+    stores.template store<C::V>(
         dV, resultOf<C>(gradients.dV, gradients.floatDV) + row * gradients.ldDV + terms.head * C::V,
         gradients.ldDV, inside, valueFactor);
 }
@@ -240,7 +241,7 @@ __global__ void __launch_bounds__(kMmaThreads)
     }
   }
 
-  storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor);
+  storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, DirectRows());
   if constexpr (C::TimeBias && Shape::kKeys) {
     __syncthreads();
     addHistograms<C, kMmaThreads / kWarp>(shared->sums.histograms, terms, quantum, space.timeSums,

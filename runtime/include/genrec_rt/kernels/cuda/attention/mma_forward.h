@@ -10,6 +10,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_MMA_FORWARD_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_MMA_FORWARD_H
 
+#include "genrec_rt/kernels/cuda/attention/row_stores.h"
 #include "genrec_rt/kernels/cuda/attention/weights.h"
 #include "genrec_rt/kernels/cuda/tensor/tile.h"
 
@@ -17,46 +18,18 @@ namespace genrec::rt::cuda {
 
 constexpr int kMmaThreads = 128;
 
-/// Two values next to each other, where they exist.
-__device__ inline void storePair(Bf16 *to, float low, float high) {
-  const uint32_t packed = packBf16(low, high);
-  *reinterpret_cast<uint32_t *>(to) = packed;
-}
-__device__ inline void storePair(float *to, float low, float high) { // which nothing aligns
-  to[0] = low;
-  to[1] = high;
-}
-
-/// Stores the 16 rows of a warp, row h of a lane times factor[h]; `to` is the warp's first row.
-/// Rows behind `inside` and columns behind Size are left out.
-template <int Size, int N, class Result>
-__device__ __forceinline__ void storeRows(const Fragment<N> &d, Result *to, int64_t ld, int inside,
-                                          const float (&factor)[2]) {
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    const int row = fragmentRow() + 8 * h;
-    if (row >= inside)
-      continue;
-#pragma unroll
-    for (int n = 0; n < N / 8; ++n)
-      if (8 * n < Size) // sizes are multiples of 8
-        storePair(to + row * ld + 8 * n + fragmentColumn(), d.d[n][2 * h] * factor[h],
-                  d.d[n][2 * h + 1] * factor[h]);
-  }
-}
-
 /// The end of forward: a warp's rows of `out`, divided by what their weights add up to, and of
-/// logSumExp.
-template <class C, int N>
-__device__ __forceinline__ void storeOutput(const Fragment<N> &out, SoftmaxRows &softmax,
-                                            const BlockTerms<C> &terms,
-                                            const LaneRows<C, true> &rows, int warpBegin) {
+/// logSumExp. `Stores`: how rows leave (row_stores.h).
+template <class C, int N, class Stores>
+__device__ __forceinline__ void
+storeOutput(const Fragment<N> &out, SoftmaxRows &softmax, const BlockTerms<C> &terms,
+            const LaneRows<C, true> &rows, int warpBegin, const Stores &stores) {
   const AttentionArgs<Bf16> &args = terms.args;
   float factor[2], logSumExp[2];
   finishRows(terms, softmax, factor, logSumExp);
   auto *to = resultOf<C>(args.out, args.floatOut);
-  storeRows<C::V>(out, to + (terms.first + warpBegin) * args.ldOut + terms.head * C::V, args.ldOut,
-                  terms.mask.length - warpBegin, factor);
+  stores.template store<C::V>(out, to + (terms.first + warpBegin) * args.ldOut + terms.head * C::V,
+                              args.ldOut, terms.mask.length - warpBegin, factor);
   if constexpr (C::Softmax)
     if (fragmentColumn() == 0)
       for (int h = 0; h < 2; ++h)
@@ -143,7 +116,7 @@ __global__ void __launch_bounds__(kMmaThreads)
     column = next;
   }
 
-  storeOutput(out, softmax, terms, rows, warpBegin);
+  storeOutput(out, softmax, terms, rows, warpBegin, DirectRows());
 }
 
 } // namespace genrec::rt::cuda

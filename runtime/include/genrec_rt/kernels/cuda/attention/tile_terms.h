@@ -71,6 +71,10 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
   static __device__ bool hasOneBias(const AttentionArgs<typename C::Element> &args, int away) {
     return positionBucket(args, away - kOrigin) == positionBucket(args, away - kOrigin + kBand - 1);
   }
+  /// The biases of two neighbouring distances.
+  __device__ __forceinline__ float2 biases(int x) const {
+    return *reinterpret_cast<const float2 *>(&band[x & 1][x + (x & 1)]);
+  }
   alignas(16) int64_t times[C::TimeBias ? Columns : 2];
   static constexpr int kColumns = Columns;
   /// How many ticks nearer to the rows a column is than the furthest one. In long tiles, where that
@@ -78,9 +82,13 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
   alignas(16) int nearer[C::TimeBias ? Columns : 4];
   int64_t ranked[C::TimeBias ? Columns : 1]; ///< long tiles: times by rank
   int64_t leastTime, mostTime;
-  bool isShort; ///< these are less than 2^31 - 1 ticks apart
-  alignas(16) float band[C::PositionBias ? kBand : 4];
-  bool isFlat; ///< all of the band are band[0]: far from the diagonal, where distances share a
+  int span; ///< ticks between these, where they are below 2^31 - 1; else kLong
+  static constexpr int kLong = -1;
+  __device__ bool isShort() const { return span != kLong; }
+  /// Twice, that of distance x at x and at x + 1, so that any two neighbours are aligned in one.
+  static constexpr int kBandRow = (kBand + 2) / 2 * 2;
+  alignas(16) float band[2][C::PositionBias ? kBandRow : 2];
+  bool isFlat; ///< all of the band are band[0][0]: far from the diagonal, where distances share a
                ///< bucket
   alignas(16) float logSumExp[kBackwardSoftmax ? Columns : 4]; ///< times log2(e)
   alignas(16) float rowProduct[kBackwardSoftmax ? Columns : 4];
@@ -98,7 +106,8 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
         isFlat = flat;
 #pragma unroll 4
       for (int x = lane; x < (flat ? kWarp : kBand); x += kWarp)
-        band[x] = kScoreFactor<C> * args.positionBias[positionBucket(args, x - kOrigin + away)];
+        band[0][x] = band[1][x + 1] =
+            kScoreFactor<C> * args.positionBias[positionBucket(args, x - kOrigin + away)];
     }
     if constexpr (C::TimeBias) {
       int64_t least = INT64_MAX, most = INT64_MIN;
@@ -121,7 +130,7 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
       if (lane == 0) {
         leastTime = least;
         mostTime = most;
-        isShort = fits;
+        span = fits ? static_cast<int>(lowWord(most) - lowWord(least)) : kLong;
       }
       if (fits) {
 #pragma unroll 2
@@ -221,23 +230,32 @@ template <class C, bool RowsAreQueries> struct LaneRows {
     return RowsAreQueries ? ticksBefore(time[h], tile.mostTime)
                           : ticksBefore(tile.leastTime, time[h]);
   }
+  /// The buckets of a row whose distances are short.
+  static __device__ RowBuckets shortBuckets(const BlockTerms<C> &terms, int furthest, int span) {
+    const int nearest = furthest - span;
+    return {terms.times.bucketOfShort(nearest > 1 ? nearest : 1),
+            terms.times.bucketOfShort(furthest)};
+  }
   /// Called by all lanes of a warp.
   template <class Tile>
   __device__ __forceinline__ TimesAlong timesAlong(const BlockTerms<C> &terms,
                                                    const Tile &tile) const {
     TimesAlong along;
     if constexpr (C::TimeBias) {
+      const int64_t most[2] = {furthest(tile, 0), furthest(tile, 1)};
+      // Where 32 bits hold all distances of the warp, these are looked up.
+      const bool fits =
+          __all_sync(kAllLanes, tile.isShort() && most[0] < INT32_MAX && most[1] < INT32_MAX);
       int steps = 0;
       for (int h = 0; h < 2; ++h) {
-        const RowBuckets row{terms.times.bucket(nearest(tile, h)),
-                             terms.times.bucket(furthest(tile, h))};
+        const RowBuckets row =
+            fits ? shortBuckets(terms, static_cast<int>(most[h]), tile.span)
+                 : RowBuckets{terms.times.bucket(nearest(tile, h)), terms.times.bucket(most[h])};
         along.set(h, row);
         steps = row.high - row.low > steps ? row.high - row.low : steps;
       }
       along.steps = __reduce_max_sync(kAllLanes, steps);
-      const bool fits =
-          tile.isShort && furthest(tile, 0) < INT32_MAX && furthest(tile, 1) < INT32_MAX;
-      if (__all_sync(kAllLanes, fits) && along.steps > TimesAlong::kMostSteps)
+      if (fits && along.steps > TimesAlong::kMostSteps)
         along.steps = TimesAlong::kByPair;
     }
     return along;
@@ -249,7 +267,7 @@ template <class C, bool RowsAreQueries> struct LaneRows {
   /// The cut of a bucket that begins at `firstTick`: that of the last column that reaches it.
   /// Buckets are looked at between two that occur, so there is one.
   template <class Tile> __device__ int cutOf(const Tile &tile, int h, int64_t firstTick) const {
-    if (tile.isShort) {
+    if (tile.isShort()) {
       const uint32_t furthest = RowsAreQueries ? lowWord(time[h]) - lowWord(tile.leastTime)
                                                : lowWord(tile.mostTime) - lowWord(time[h]);
       return static_cast<int>(furthest - lowWord(firstTick));
@@ -336,13 +354,14 @@ __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<
   if constexpr (C::TimeBias)
     for (int h = 0; h < 2; ++h)
       rowBias[h] = along.byPair() ? 0.0f : terms.times.bias[along.buckets(h).high];
+  // Adding a zero is no operation to the compiler: it may be that of -0.
+  auto plus = [&](float bias, int h) { return C::TimeBias ? bias + rowBias[h] : bias; };
   bool hasBand = C::PositionBias;
   if constexpr (Tile::kMayBeFlat)
     if (tile.isFlat) {
       hasBand = false;
-      const float bias = tile.band[0];
       for (int h = 0; h < 2; ++h)
-        rowBias[h] = bias + rowBias[h];
+        rowBias[h] = plus(tile.band[0][0], h);
     }
   if (!hasBand) {
 #pragma unroll
@@ -355,17 +374,18 @@ __device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<
     const int at = Tile::kOrigin + (RowsAreQueries ? fragmentColumn() - fragmentRow() - rowInTile
                                                    : fragmentRow() + rowInTile - fragmentColumn());
 #pragma unroll
-    for (int m = -1; m < N / 8; ++m)
+    for (int m = -1; m < N / 8; ++m) {
+      const float2 two = tile.biases(RowsAreQueries ? at + 8 * m : at - 8 * m - 1);
 #pragma unroll
       for (int x = 0; x < 2; ++x) {
-        const float bias = tile.band[RowsAreQueries ? at + 8 * m + x : at - 8 * m - x];
+        const float bias = (x == 0) == RowsAreQueries ? two.x : two.y;
         if (m >= 0)
-          scores.d[m < 0 ? 0 : m][x] =
-              __fmaf_rn(scores.d[m < 0 ? 0 : m][x], scale, bias + rowBias[0]);
+          scores.d[m < 0 ? 0 : m][x] = __fmaf_rn(scores.d[m < 0 ? 0 : m][x], scale, plus(bias, 0));
         if (m + 1 < N / 8)
           scores.d[m + 1 < N / 8 ? m + 1 : 0][2 + x] =
-              __fmaf_rn(scores.d[m + 1 < N / 8 ? m + 1 : 0][2 + x], scale, bias + rowBias[1]);
+              __fmaf_rn(scores.d[m + 1 < N / 8 ? m + 1 : 0][2 + x], scale, plus(bias, 1));
       }
+    }
   }
   if constexpr (C::TimeBias) {
     if (along.byPair()) {

@@ -244,6 +244,8 @@ struct TimeTable {
     const int cell = cellOf(__ll2float_rz(ticks)), b = bucketAt[cell];
     return ticks >= begins.firstTick[b + 1] ? bucketAt[cell + 1] : b;
   }
+  /// Bucket of a difference in [1, INT32_MAX).
+  __device__ int bucketOfShort(int ticks) const { return bucketAt[cellOfBucket(ticks)]; }
   /// The cell whose begin has the bucket of a difference in [1, INT32_MAX).
   __device__ int cellOfBucket(int ticks) const {
     const int cell = cellOf(__int2float_rz(ticks));
