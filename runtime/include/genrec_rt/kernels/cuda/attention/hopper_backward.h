@@ -51,12 +51,12 @@ template <class Shape> struct QuerySquare {
   __device__ int row() const { return 64 * group() + warp % 4 * 16; }
 };
 
-/// Rounds a warp's part of a square of dQ and sends it to be added to the sums.
+/// Rounds a warp's part of a square of dQ into `staged`, for sendQueries.
 template <class C, class Shape, class Between>
 __device__ __forceinline__ void
-sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
-            const BlockTerms<C> &terms, const BackwardSpace &space,
-            const QuerySquare<Shape> &square, int columnBegin, float factor, Between between) {
+stageQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
+             const BlockTerms<C> &terms, const BackwardSpace &space,
+             const QuerySquare<Shape> &square, int columnBegin, float factor, Between between) {
   const int row = square.row(), inside = terms.mask.length - columnBegin - row;
   const int64_t first = terms.first + columnBegin + row;
   waitForBulkReads(); // the last part has left
@@ -86,6 +86,15 @@ sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
     if (!finite[h] && fragmentRow() + 8 * h < inside)
       storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + fragmentRow() + 8 * h,
                    __uint_as_float(kNaNBits));
+}
+
+/// Sends what stageQueries has written, to be added to the sums.
+template <class C, class Shape>
+__device__ __forceinline__ void sendQueries(const int *staged, const BlockTerms<C> &terms,
+                                            const BackwardSpace &space,
+                                            const QuerySquare<Shape> &square, int columnBegin) {
+  const int row = square.row(), inside = terms.mask.length - columnBegin - row;
+  const int64_t first = terms.first + columnBegin + row;
   fenceAsyncProxy();
   __syncwarp();
   if (laneOf() == 0 && inside > 0)
@@ -112,8 +121,10 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   /// Scores of the next tile are started behind this tile's products, where registers have room.
   static constexpr bool kEarlyScores =
       kColumns == 64 && Shape::kKeys && Shape::kValues && Shape::kStages == 2 && !C::TimeBias;
+  static_assert(!kEarlyScores || QuerySquare<Shape>::kSquares <= kConsumers);
   /// Position gradients are summed while dQ's product runs, where registers have room.
   static constexpr bool kLatePositions = kEarlyScores && C::PositionBias;
+  static constexpr int kNone = -1;
   using Stages = Ring<Shape::kStages>;
   Shared &shared;
   BackwardState<Shape> &state;
@@ -126,6 +137,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   typename Shape::Histogram &histogram;
   int &buffer = state.buffer;
   Fragment<kColumns> early; ///< scores of the next tile
+  int staged = kNone;       ///< kEarlyScores: the tile whose dQ is still to be sent
   Fragment<Shape::kKeys ? Shape::KeyTile::kPadded : 8> dK;
   Fragment<Shape::kValues ? Shape::ValueTile::kPadded : 8> dV;
 
@@ -163,6 +175,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
       state.queries.advance();
       column = after;
     }
+    sendStaged();
     release(&shared.keys.empty);
     state.parity ^= 1;
   }
@@ -208,6 +221,7 @@ private:
     if constexpr (Shape::kKeys) {
       startRows(dots, shared.v, groupRow, shared.dOut[stage]);
       commitProducts();
+      sendStaged();
       if constexpr (!kEarlyScores)
         waitForProducts<kAwaitsBoth ? 0 : 1>();
       if constexpr (kAwaitsBoth)
@@ -341,12 +355,25 @@ private:
     state.positions.advance();
   }
 
+  /// Sends a square of dQ; where scores are started early when the next tile's products run, as the
+  /// fence waits for all that was written.
   template <class Between>
   __device__ __forceinline__ void send(const Fragment<64> &dQ, const QuerySquare<Shape> &square,
                                        int stage, int column, Between between) {
-    if (square.exists())
-      sendQueries<C>(dQ, shared.sentBy(warp, stage), shared.tile[stage].inverseQuantum, terms,
-                     space, square, column, factor * terms.args.scale, between);
+    if (!square.exists())
+      return;
+    int *to = shared.sentBy(warp, stage);
+    stageQueries<C>(dQ, to, shared.tile[stage].inverseQuantum, terms, space, square, column,
+                    factor * terms.args.scale, between);
+    if constexpr (kEarlyScores)
+      staged = column;
+    else
+      sendQueries<C>(to, terms, space, square, column);
+  }
+  __device__ __forceinline__ void sendStaged() {
+    if (staged != kNone)
+      sendQueries<C>(shared.sentBy(warp, 0), terms, space, QuerySquare<Shape>(0, warp), staged);
+    staged = kNone;
   }
 };
 
