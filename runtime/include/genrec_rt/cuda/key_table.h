@@ -148,8 +148,11 @@ __device__ inline Entry findOrClaim(const KeyTable &table, int64_t key, const Ti
     }
     const int chosen = detail::firstFromHome(lanes, table.home(hash));
     int64_t slot = kNoSlot;
+    // Nobody claims a slot of a full table, only to give it back: keys would wait for each other.
     if (laneOf() == chosen)
-      slot = detail::claimSlot(table, bucket, key, digest, digests, tile.rank, row, used, limit);
+      slot = loadRelaxed(used) >= limit ? kNoRoom
+                                        : detail::claimSlot(table, bucket, key, digest, digests,
+                                                            tile.rank, row, used, limit);
     slot = __shfl_sync(tile.mask, slot, chosen);
     if (slot != kNoSlot)
       return {slot, row};

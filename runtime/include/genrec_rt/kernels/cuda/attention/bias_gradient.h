@@ -156,63 +156,89 @@ struct HeldBias {
     if (active)
       sum += value;
   }
+  /// Both for a lane alone.
+  __device__ void addOne(int to, float value, float factor, const BiasQuantum &quantum,
+                         Word *sums) {
+    if (bucket != to) {
+      flushOne(factor, quantum, sums);
+      bucket = to, sum = 0;
+    }
+    sum += value;
+  }
+  __device__ void flushOne(float factor, const BiasQuantum &quantum, Word *sums) const {
+    if (sum != 0)
+      quantum.add(sums, bucket, sum * factor);
+  }
+  /// Called by all lanes of a warp.
   __device__ void flush(bool leaves, float factor, const BiasQuantum &quantum, Word *sums) const {
     const int first = __shfl_sync(kAllLanes, bucket, 0);
     if (__all_sync(kAllLanes, leaves && bucket == first)) {
       const float total = sumOfLanes(sum);
       if (laneOf() == 0 && total != 0)
         quantum.add(sums, bucket, total * factor);
-    } else if (leaves && sum != 0) {
-      quantum.add(sums, bucket, sum * factor);
+    } else if (leaves) {
+      flushOne(factor, quantum, sums);
     }
   }
 };
 
 /// The position sums of a block whose `Warps` warps have 16 keys each, in shared memory. These
 /// write the diagonals of a tile; one more warp adds them up over the warps and, as tiles of
-/// queries come in ascending order, over the tiles that a diagonal runs through.
+/// queries come in ascending order, over the tiles that a diagonal runs through. That warp has the
+/// time of a tile for one, so it reads two diagonals at a time, without conditions: diagonals that
+/// a warp does not have stay 0.
 template <int Warps, int N, int Buffers> struct PositionSums {
-  static constexpr int kThreads = Warps * kWarp, kOfWarp = N + 16, kBand = 16 * Warps + N - 1;
-  static constexpr int kSlots = 256; ///< a power of two, for the diagonals of a tile
-  static_assert(kBand <= kSlots);
-  float ofWarp[Buffers][Warps][kOfWarp]; ///< of a tile, by column - row + 16
-  HeldBias ofDiagonal[kSlots];           ///< by query minus key modulo kSlots
-  HeldBias ofThread[kThreads];           ///< of tiles with one bias
+  static constexpr int kBand = 16 * Warps + N - 1; ///< diagonals of a tile
+  static constexpr int kRow = kBand + 1,
+                       kApart = (16 + N) / 16; ///< warps with no diagonal in common
+  static constexpr int kRows = Warps < kApart ? Warps : kApart;
+  static constexpr int kSlots = 256; ///< a power of two
+  static_assert(kBand % 2 == 1 && kRow <= kSlots);
+  alignas(16) float ofTile[Buffers][kRows][kRow]; ///< diagonal 0 is the first of the last key
+  HeldBias ofDiagonal[kSlots];                    ///< by query minus key modulo kSlots
+  HeldBias far[Warps];                            ///< of a warp's tiles with one bias
 
+  /// Called by all threads of a block, followed by a barrier.
+  __device__ void clear(int thread, int threads) {
+    float *values = &ofTile[0][0][0];
+    for (int i = thread; i < Buffers * kRows * kRow; i += threads)
+      values[i] = 0;
+    for (int slot = thread; slot < kSlots; slot += threads)
+      ofDiagonal[slot].clear();
+    if (thread < Warps)
+      far[thread].clear();
+  }
   /// Writes a warp's diagonals of a tile, for addTile.
   __device__ __forceinline__ void write(int buffer, int warp, const Fragment<N> &gradients) {
+    float *to = ofTile[buffer][warp % kRows] + 16 * (Warps - 1 - warp) + 15;
     const Diagonals<N> diagonals(gradients);
 #pragma unroll
     for (int e = 0; e < Diagonals<N>::kLeft; ++e)
 #pragma unroll
       for (int x = 0; x < 2; ++x)
         if (diagonals.exists(e))
-          ofWarp[buffer][warp][diagonals.distance(e, x) + 16] = diagonals.sum[e][x];
+          to[diagonals.distance(e, x)] = diagonals.sum[e][x];
   }
-  /// Adds a tile's diagonals; called by one warp. `away` is query minus key of the tile's first
-  /// column and row.
+  /// Adds a tile's diagonals; called by one warp. `away`, an even number, is query minus key of the
+  /// tile's first column and row.
   template <class Args>
   __device__ __forceinline__ void addTile(int buffer, int away, const Args &args, float factor,
                                           const BiasQuantum &quantum, Word *sums) {
     const int first = away - (16 * Warps - 1); // query minus key of diagonal 0
 #pragma unroll 1
-    for (int diagonal = laneOf(); diagonal < kSlots; diagonal += kWarp) {
-      // That of warp w and slot s is s - 16 w + 16 Warps - 17.
-      const int slot = (diagonal + 1) & 15, warp = Warps - 1 - (diagonal + 1 - slot) / 16;
-      float sum = 0;
+    for (int diagonal = 2 * laneOf(); diagonal < kRow; diagonal += 2 * kWarp) {
+      float2 sum = {0, 0};
 #pragma unroll
-      for (int i = 0; i < kOfWarp / 16; ++i)
-        if (warp + i >= 0 && warp + i < Warps)
-          sum += ofWarp[buffer][warp + i][slot + 16 * i];
+      for (int row = 0; row < kRows; ++row) {
+        const auto two = *reinterpret_cast<const float2 *>(&ofTile[buffer][row][diagonal]);
+        sum.x += two.x, sum.y += two.y;
+      }
+      HeldBias *held = ofDiagonal + ((away + diagonal) & (kSlots - 1));
       const int distance = first + diagonal;
-      ofDiagonal[distance & (kSlots - 1)].add(diagonal < kBand, positionBucket(args, -distance),
-                                              sum, factor, quantum, sums);
+      held[0].add(true, positionBucket(args, -distance), sum.x, factor, quantum, sums);
+      held[1].add(diagonal + 1 < kBand, positionBucket(args, -distance - 1), sum.y, factor, quantum,
+                  sums);
     }
-  }
-  /// Called by the warp that adds tiles, before the first tile.
-  __device__ __forceinline__ void clear() {
-    for (int slot = laneOf(); slot < kSlots; slot += kWarp)
-      ofDiagonal[slot].clear();
   }
   /// Adds what is held of diagonals; called by the same warp.
   __device__ __forceinline__ void flush(float factor, const BiasQuantum &quantum, Word *sums) {

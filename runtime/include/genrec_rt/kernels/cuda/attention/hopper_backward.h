@@ -149,8 +149,6 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
         histogram(shared.histograms[C::TimeBias && Shape::kKeys ? warp : 0]) {
     if constexpr (C::TimeBias && Shape::kKeys)
       histogram.clear();
-    if constexpr (Shape::kPositions)
-      shared.positions.ofThread[thread].clear();
     dK.clear();
     dV.clear();
   }
@@ -193,7 +191,11 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
 
   /// Adds what is still held of tiles with one position bias; behind the last tile.
   __device__ __forceinline__ void endPositions() {
-    shared.positions.ofThread[thread].flush(true, factor, shared.quantum, space.positionSums);
+    HeldBias &far = shared.positions.far[warp];
+    if (laneOf() == 0) {
+      far.flushOne(factor, shared.quantum, space.positionSums);
+      far.clear();
+    }
   }
 
 private:
@@ -343,9 +345,10 @@ private:
                                                        int column) {
     const int away = warpBegin - warpRow - column;
     if (shared.tile[stage].hasOneBias(terms.args, away)) {
-      shared.positions.ofThread[thread].add(true, positionBucket(terms.args, away),
-                                            totals.sum[0] + totals.sum[1], factor, shared.quantum,
-                                            space.positionSums);
+      const float total = sumOfLanes(totals.sum[0] + totals.sum[1]);
+      if (laneOf() == 0)
+        shared.positions.far[warp].addOne(positionBucket(terms.args, away), total, factor,
+                                          shared.quantum, space.positionSums);
       return;
     }
     Turns &turns = shared.written[state.positions.stage];
@@ -414,6 +417,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
   }
   if constexpr (C::TimeBias)
     BlockTerms<C>::fillTimes(shared.times, args, thread, kHopperThreads);
+  if constexpr (Shape::kPositions)
+    shared.positions.clear(thread, kHopperThreads);
   __syncthreads();
   auto produce = [&](int warp) {
     if (warp == 0 && laneOf() == 0)

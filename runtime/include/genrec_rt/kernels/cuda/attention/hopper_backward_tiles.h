@@ -43,8 +43,9 @@ template <class C, BackwardPart Part> struct HopperBackward {
   /// A warp of the first warpgroup adds up what consumers write of position gradients.
   static constexpr bool kPositions = C::PositionBias && kKeys;
   static constexpr int kPositionWarp = 3;
-  /// Of a tile's diagonals. Where tiles are large there is room, and time, for one.
-  static constexpr int kPositionBuffers = kColumns == 64 ? kGradientTiles : 1;
+  /// Of a tile's diagonals. Where there is room for one only, a tile's are added before the next
+  /// one's are there.
+  static constexpr int kPositionBuffers = kColumns == 64 && !C::TimeBias ? kGradientTiles : 1;
   static_assert(kPositionWarp > kStages);
 
   struct Empty {
@@ -133,7 +134,6 @@ template <class C, class Shape, class Shared>
 __device__ __forceinline__ void sumPositions(Shared &shared, const AttentionArgs<Bf16> &args,
                                              const BackwardSpace &space) {
   Ring<Shape::kPositionBuffers> ring;
-  shared.positions.clear();
   forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
     const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
     const float factor = gradientFactor(terms);

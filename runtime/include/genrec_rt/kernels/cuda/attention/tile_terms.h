@@ -73,7 +73,10 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
   }
   /// The biases of two neighbouring distances.
   __device__ __forceinline__ float2 biases(int x) const {
-    return *reinterpret_cast<const float2 *>(&band[x & 1][x + (x & 1)]);
+    if constexpr (kBands == 1)
+      return {band[0][x], band[0][x + 1]};
+    else
+      return *reinterpret_cast<const float2 *>(&band[x & 1][x + (x & 1)]);
   }
   alignas(16) int64_t times[C::TimeBias ? Columns : 2];
   static constexpr int kColumns = Columns;
@@ -85,9 +88,11 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
   int span; ///< ticks between these, where they are below 2^31 - 1; else kLong
   static constexpr int kLong = -1;
   __device__ bool isShort() const { return span != kLong; }
-  /// Twice, that of distance x at x and at x + 1, so that any two neighbours are aligned in one.
+  /// Twice, that of distance x at x and at x + 1, so that any two neighbours are aligned in one;
+  /// once where backward has no room.
+  static constexpr int kBands = RowsAreQueries || Columns <= 64 ? 2 : 1;
   static constexpr int kBandRow = (kBand + 2) / 2 * 2;
-  alignas(16) float band[2][C::PositionBias ? kBandRow : 2];
+  alignas(16) float band[kBands][C::PositionBias ? kBandRow : 2];
   bool isFlat; ///< all of the band are band[0][0]: far from the diagonal, where distances share a
                ///< bucket
   alignas(16) float logSumExp[kBackwardSoftmax ? Columns : 4]; ///< times log2(e)
@@ -105,9 +110,12 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
       if (lane == 0)
         isFlat = flat;
 #pragma unroll 4
-      for (int x = lane; x < (flat ? kWarp : kBand); x += kWarp)
-        band[0][x] = band[1][x + 1] =
+      for (int x = lane; x < (flat ? kWarp : kBand); x += kWarp) {
+        const float bias =
             kScoreFactor<C> * args.positionBias[positionBucket(args, x - kOrigin + away)];
+        for (int copy = 0; copy < kBands; ++copy)
+          band[copy][x + copy] = bias;
+      }
     }
     if constexpr (C::TimeBias) {
       int64_t least = INT64_MAX, most = INT64_MIN;
