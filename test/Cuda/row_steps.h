@@ -13,64 +13,87 @@
 #include "genrec_rt/kernels/cuda/bf16.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/segment_sums.h"
+#include "genrec_rt/kernels/cuda/segments.h"
 
 namespace genrec::rt::cuda::test {
 
 /// No state.
 struct Descend {
+  static constexpr int kStates = 0;
   float rate;
-  __host__ __device__ float operator()(float weight, float gradient, float *, int64_t) const {
+  __host__ __device__ float operator()(float weight, float gradient, float *) const {
     return weight - rate * gradient;
   }
 };
 
 /// The gradient itself.
 struct Copied {
-  __host__ __device__ float operator()(float, float gradient, float *, int64_t) const {
-    return gradient;
-  }
+  static constexpr int kStates = 0;
+  __host__ __device__ float operator()(float, float gradient, float *) const { return gradient; }
 };
 
 /// One state: the sum of the squares.
 struct Accumulate {
+  static constexpr int kStates = 1;
   float rate;
-  __host__ __device__ float operator()(float weight, float gradient, float *states, int64_t) const {
+  __host__ __device__ float operator()(float weight, float gradient, float *states) const {
     states[0] += gradient * gradient;
     return weight - rate * gradient / (states[0] + 1);
   }
 };
 
-/// Two states, as far apart as a row has elements: moving means of the gradient and its square.
+/// Two states: moving means of the gradient and its square.
 struct Average {
+  static constexpr int kStates = 2;
   float rate;
-  __host__ __device__ float operator()(float weight, float gradient, float *states,
-                                       int64_t dim) const {
+  __host__ __device__ float operator()(float weight, float gradient, float *states) const {
     states[0] += 0.1f * (gradient - states[0]);
-    states[dim] += 0.1f * (gradient * gradient - states[dim]);
-    return weight - rate * states[0] / (states[dim] + 1);
+    states[1] += 0.1f * (gradient * gradient - states[1]);
+    return weight - rate * states[0] / (states[1] + 1);
   }
 };
 
 constexpr int kStepThreads = 128, kStepWarps = kStepThreads / kWarp;
 
-/// A warp per row: D elements of T, rounded up to 4 bytes, then states of D floats. Null rows are
-/// left out. `count` rows, of which *used exist (null: all).
+/// A warp per row, as generated kernels have it: D elements of T, rounded up to 4 bytes, then
+/// states of D floats each. Null rows are left out. `count` rows, of which *used exist (null: all).
 template <class T, int64_t D, class Step>
 __global__ void __launch_bounds__(kStepThreads)
     stepRows(T *const *rows, int64_t count, const uint32_t *used, const SegmentSums *sums,
              Step step) {
-  __shared__ float gradients[kStepWarps][D];
+  constexpr int64_t kPack = sizeof(T) == 4 && D % 4 == 0 ? 4 : 1;
   const int64_t present = used && *used < count ? *used : count;
   for (int64_t u = blockIdx.x * kStepWarps + warpOf(); u < present; u += gridDim.x * kStepWarps) {
     T *row = rows[u];
     if (!row)
       continue;
-    const float *gradient = segmentSum<D>(sums, u, gradients[warpOf()]);
+    float gradient[kernels::kSlots<D, kWarp, kPack>];
+    kernels::segmentSum<D, kWarp, kPack>(sums, u, gradient);
     auto *states = reinterpret_cast<float *>(reinterpret_cast<char *>(row) +
                                              (D * static_cast<int64_t>(sizeof(T)) + 3) / 4 * 4);
-    for (int64_t c = laneOf(); c < D; c += kWarp)
-      row[c] = fromFloat<T>(step(toFloat(row[c]), gradient[c], states + c, D));
-    __syncwarp(); // the gradients have been read
+#pragma unroll
+    for (int64_t pack = 0; pack < kernels::kPacks<D, kWarp, kPack>; ++pack) {
+      const int64_t first = kernels::firstOfPack<kWarp, kPack>(pack);
+      if (first >= D)
+        continue;
+      T values[kPack];
+      float ofStates[Step::kStates + 1][kPack]; // there are no arrays of none
+      kernels::loadPack<kPack>(row + first, values);
+      for (int s = 0; s < Step::kStates; ++s)
+        kernels::loadPack<kPack>(states + s * D + first, ofStates[s]);
+#pragma unroll
+      for (int64_t j = 0; j < kPack; ++j) {
+        float own[Step::kStates + 1];
+        for (int s = 0; s < Step::kStates; ++s)
+          own[s] = ofStates[s][j];
+        values[j] = fromFloat<T>(step(toFloat(values[j]), gradient[pack * kPack + j], own));
+        for (int s = 0; s < Step::kStates; ++s)
+          ofStates[s][j] = own[s];
+      }
+      kernels::storePack<kPack>(row + first, values);
+      for (int s = 0; s < Step::kStates; ++s)
+        kernels::storePack<kPack>(states + s * D + first, ofStates[s]);
+    }
   }
 }
 

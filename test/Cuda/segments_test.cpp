@@ -49,17 +49,6 @@ __global__ void sumRowsTogether(const SegmentSums *sums, int64_t rows, float *ou
   }
 }
 
-/// The same by a warp.
-template <int64_t D>
-__global__ void sumRowsByWarps(const SegmentSums *sums, int64_t rows, float *out) {
-  __shared__ float sum[kThreads / kWarp][D];
-  for (int64_t row = kernels::firstRow<kWarp>(); row < rows; row += kernels::rowStep<kWarp>()) {
-    const float *of = segmentSum<D>(sums, row, sum[warpOf()]);
-    for (int64_t i = laneOf(); i < D; i += kWarp) // what another lane has written
-      out[row * D + D - 1 - i] = of[D - 1 - i];
-  }
-}
-
 /// Adds up from the first item on.
 Floats addedUp(const std::vector<Floats> &items, size_t size) {
   Floats total = items.empty() ? Floats(size) : items[0];
@@ -129,12 +118,6 @@ TEST(SegmentSums, OfLanesAreInOrder) {
   expectSums(sumRows<130, 64, 1>, kThreads, 130, 130); // two warps
   expectSums(sumRowsTogether<50, 8, 2>, kThreads, 50, 50);
   expectSums(sumRowsTogether<130, 64, 1>, kThreads, 130, 130);
-}
-
-TEST(SegmentSums, OfWarpsAreInOrder) {
-  expectSums(sumRowsByWarps<5>, kThreads, 5, 5);
-  expectSums(sumRowsByWarps<50>, kThreads, 50, 50);
-  expectSums(sumRowsByWarps<130>, kThreads, 130, 131);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 //===- segment_sums.h - Sums of the gradients of distinct rows ----*- C++ -*-===//
 //
 // What an update needs before its kernel runs. The kernel, generated from the optimizer's one body
-// as every row kernel is, adds up the gradients of a row itself (segments_warp.h), in the
+// as every row kernel is, adds up the gradients of a row itself (segments.h), in the
 // order of the row's occurrences, in float: the bits of the CPU, whatever runs when. A giant, a
 // row with more than kMostSummed occurrences, is summed by a tree instead: pieces of kMostSummed
 // occurrences each by a warp of its own, then the sums of the pieces in the same way, until a warp

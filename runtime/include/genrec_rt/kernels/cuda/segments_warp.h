@@ -1,8 +1,7 @@
 //===- segments_warp.h - Sums of the gradients of a row, by a warp -*- C++ -*-===//
 //
-// What a row kernel on a device calls to add up the gradients of a distinct row, as cpu/segments.h
-// has it: a warp has the row, element i belongs to lane i % 32.
-// segment_sums.h says where the sums come from.
+// Terms of sums, and how a warp adds them up, element i in lane i % 32. A row kernel adds up those
+// of its rows itself (segments.h). segment_sums.h says where the sums come from.
 //
 //===----------------------------------------------------------------------===//
 
@@ -143,33 +142,6 @@ __device__ inline void addPieces(const float *sums, int64_t begin, int64_t end, 
 }
 
 } // namespace detail
-
-/// The sum of the gradients of distinct row `row`, D floats, in the order of its terms; of a giant
-/// in the order of the tree that follows from the number of its terms. Zeros without terms. Called
-/// by all lanes of a warp, for which `sum` is shared memory.
-template <int64_t D>
-__device__ inline const float *segmentSum(const SegmentSums *sums, int64_t row, float *sum) {
-  constexpr int kEach = D <= 32 ? 1 : D <= 64 ? 2 : 4;
-  const int64_t lane = threadIdx.x % 32;
-  __syncwarp(); // the last sum has been read
-  const int64_t begin = sums->offsets[row], size = sums->offsets[row + 1] - begin;
-  for (int64_t base = lane; base - lane < D; base += 32 * kEach) { // all lanes, for addTerms
-    float total[kEach] = {};
-    if (size <= kMostSummed) {
-      detail::addTerms(sums->terms, begin, begin + size, base, D, total);
-    } else {
-      const int64_t first = sums->pieces[row];
-      detail::addPieces(sums->pieceSums, first, first + detail::itemsAfter(size, sums->levels),
-                        base, D, total);
-    }
-#pragma unroll
-    for (int c = 0; c < kEach; ++c)
-      if (base + c * 32 < D)
-        sum[base + c * 32] = total[c];
-  }
-  __syncwarp();
-  return sum;
-}
 
 } // namespace genrec::rt::cuda
 

@@ -145,57 +145,34 @@ struct HeldBias {
   float sum;
 
   __device__ void clear() { bucket = -1, sum = 0; }
-  /// Called by all lanes of a warp. Lanes that are not `active` keep what they hold.
-  __device__ void add(bool active, int to, float value, float factor, const BiasQuantum &quantum,
-                      Word *sums) {
-    const bool leaves = active && bucket != to;
-    if (__any_sync(kAllLanes, leaves))
-      flush(leaves, factor, quantum, sums);
-    if (leaves)
-      bucket = to, sum = 0;
-    if (active)
-      sum += value;
-  }
-  /// Both for a lane alone.
-  __device__ void addOne(int to, float value, float factor, const BiasQuantum &quantum,
-                         Word *sums) {
+  __device__ void add(int to, float value, float factor, const BiasQuantum &quantum, Word *sums) {
     if (bucket != to) {
-      flushOne(factor, quantum, sums);
+      flush(factor, quantum, sums);
       bucket = to, sum = 0;
     }
     sum += value;
   }
-  __device__ void flushOne(float factor, const BiasQuantum &quantum, Word *sums) const {
+  __device__ void flush(float factor, const BiasQuantum &quantum, Word *sums) const {
     if (sum != 0)
       quantum.add(sums, bucket, sum * factor);
-  }
-  /// Called by all lanes of a warp.
-  __device__ void flush(bool leaves, float factor, const BiasQuantum &quantum, Word *sums) const {
-    const int first = __shfl_sync(kAllLanes, bucket, 0);
-    if (__all_sync(kAllLanes, leaves && bucket == first)) {
-      const float total = sumOfLanes(sum);
-      if (laneOf() == 0 && total != 0)
-        quantum.add(sums, bucket, total * factor);
-    } else if (leaves) {
-      flushOne(factor, quantum, sums);
-    }
   }
 };
 
 /// The position sums of a block whose `Warps` warps have 16 keys each, in shared memory. These
 /// write the diagonals of a tile; one more warp adds them up over the warps and, as tiles of
 /// queries come in ascending order, over the tiles that a diagonal runs through. That warp has the
-/// time of a tile for one, so it reads two diagonals at a time, without conditions: diagonals that
-/// a warp does not have stay 0.
+/// time of a tile for one, so it works on two diagonals at a time, without conditions: a row has
+/// those of warps that share none, and zeros where no warp has any; a slot that no diagonal has is
+/// 0.
 template <int Warps, int N, int Buffers> struct PositionSums {
-  static constexpr int kBand = 16 * Warps + N - 1; ///< diagonals of a tile
-  static constexpr int kRow = kBand + 1,
-                       kApart = (16 + N) / 16; ///< warps with no diagonal in common
+  static constexpr int kBand = 16 * Warps + N - 1;               ///< diagonals of a tile
+  static constexpr int kRow = kBand + 1, kApart = (16 + N) / 16; ///< warps with none in common
   static constexpr int kRows = Warps < kApart ? Warps : kApart;
   static constexpr int kSlots = 256; ///< a power of two
-  static_assert(kBand % 2 == 1 && kRow <= kSlots);
+  static constexpr int kAtOnce = 2 * kWarp;
+  static_assert(kRow <= kSlots && kRow % kAtOnce == 0 && N % kAtOnce == 0);
   alignas(16) float ofTile[Buffers][kRows][kRow]; ///< diagonal 0 is the first of the last key
-  HeldBias ofDiagonal[kSlots];                    ///< by query minus key modulo kSlots
+  alignas(16) float ofDiagonal[kSlots];           ///< by query minus key, modulo kSlots
   HeldBias far[Warps];                            ///< of a warp's tiles with one bias
 
   /// Called by all threads of a block, followed by a barrier.
@@ -204,11 +181,11 @@ template <int Warps, int N, int Buffers> struct PositionSums {
     for (int i = thread; i < Buffers * kRows * kRow; i += threads)
       values[i] = 0;
     for (int slot = thread; slot < kSlots; slot += threads)
-      ofDiagonal[slot].clear();
+      ofDiagonal[slot] = 0;
     if (thread < Warps)
       far[thread].clear();
   }
-  /// Writes a warp's diagonals of a tile, for addTile.
+  /// Writes a warp's diagonals of a tile, for DiagonalSums.
   __device__ __forceinline__ void write(int buffer, int warp, const Fragment<N> &gradients) {
     float *to = ofTile[buffer][warp % kRows] + 16 * (Warps - 1 - warp) + 15;
     const Diagonals<N> diagonals(gradients);
@@ -219,34 +196,59 @@ template <int Warps, int N, int Buffers> struct PositionSums {
         if (diagonals.exists(e))
           to[diagonals.distance(e, x)] = diagonals.sum[e][x];
   }
-  /// Adds a tile's diagonals; called by one warp. `away`, an even number, is query minus key of the
-  /// tile's first column and row.
-  template <class Args>
-  __device__ __forceinline__ void addTile(int buffer, int away, const Args &args, float factor,
-                                          const BiasQuantum &quantum, Word *sums) {
-    const int first = away - (16 * Warps - 1); // query minus key of diagonal 0
-#pragma unroll 1
-    for (int diagonal = 2 * laneOf(); diagonal < kRow; diagonal += 2 * kWarp) {
+};
+
+/// Adds up the diagonals of tiles of one list and head; a warp's.
+template <class Sums, int Warps, int N, class Args> struct DiagonalSums {
+  Sums &shared;
+  const Args &args;
+  float factor;
+  const BiasQuantum &quantum;
+  Word *sums;
+  int last = 0; ///< query minus key of the first column and row of the last tile, an even number
+
+  /// Adds a tile. What has run through all of its tiles then is added to the sums of all blocks.
+  __device__ __forceinline__ void add(int buffer, int away) {
+    if (away != last + N)
+      flush();
+    last = away;
+#pragma unroll
+    for (int begin = 0; begin < Sums::kRow; begin += Sums::kAtOnce) {
+      const int diagonal = begin + 2 * laneOf();
+      auto &held =
+          *reinterpret_cast<float2 *>(shared.ofDiagonal + ((away + diagonal) & (Sums::kSlots - 1)));
       float2 sum = {0, 0};
 #pragma unroll
-      for (int row = 0; row < kRows; ++row) {
-        const auto two = *reinterpret_cast<const float2 *>(&ofTile[buffer][row][diagonal]);
+      for (int row = 0; row < Sums::kRows; ++row) {
+        const auto two = *reinterpret_cast<const float2 *>(&shared.ofTile[buffer][row][diagonal]);
         sum.x += two.x, sum.y += two.y;
       }
-      HeldBias *held = ofDiagonal + ((away + diagonal) & (kSlots - 1));
-      const int distance = first + diagonal;
-      held[0].add(true, positionBucket(args, -distance), sum.x, factor, quantum, sums);
-      held[1].add(diagonal + 1 < kBand, positionBucket(args, -distance - 1), sum.y, factor, quantum,
-                  sums);
+      sum.x += held.x, sum.y += held.y;
+      const bool leaves = begin < N;
+      held = leaves ? float2{0, 0} : sum;
+      if (leaves)
+        addPair(diagonal, sum);
     }
   }
-  /// Adds what is held of diagonals; called by the same warp.
-  __device__ __forceinline__ void flush(float factor, const BiasQuantum &quantum, Word *sums) {
+  /// Adds what is held.
+  __device__ __forceinline__ void flush() {
 #pragma unroll 1
-    for (int slot = laneOf(); slot < kSlots; slot += kWarp) {
-      ofDiagonal[slot].flush(true, factor, quantum, sums);
-      ofDiagonal[slot].clear();
+    for (int slot = 2 * laneOf(); slot < Sums::kSlots; slot += Sums::kAtOnce) {
+      auto &held = *reinterpret_cast<float2 *>(shared.ofDiagonal + slot);
+      addPair((slot - last) & (Sums::kSlots - 1), held);
+      held = {0, 0};
     }
+  }
+
+private:
+  /// Adds two neighbouring diagonals of the last tile to the sums of all blocks.
+  __device__ __forceinline__ void addPair(int diagonal, const float2 &sum) const {
+    const int away = last - (16 * Warps - 1) + diagonal; // query minus key
+    const int buckets[2] = {positionBucket(args, -away), positionBucket(args, -away - 1)};
+    if (sum.x != 0)
+      quantum.add(sums, buckets[0], sum.x * factor);
+    if (sum.y != 0)
+      quantum.add(sums, buckets[1], sum.y * factor);
   }
 };
 

@@ -193,7 +193,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   __device__ __forceinline__ void endPositions() {
     HeldBias &far = shared.positions.far[warp];
     if (laneOf() == 0) {
-      far.flushOne(factor, shared.quantum, space.positionSums);
+      far.flush(factor, shared.quantum, space.positionSums);
       far.clear();
     }
   }
@@ -347,8 +347,8 @@ private:
     if (shared.tile[stage].hasOneBias(terms.args, away)) {
       const float total = sumOfLanes(totals.sum[0] + totals.sum[1]);
       if (laneOf() == 0)
-        shared.positions.far[warp].addOne(positionBucket(terms.args, away), total, factor,
-                                          shared.quantum, space.positionSums);
+        shared.positions.far[warp].add(positionBucket(terms.args, away), total, factor,
+                                       shared.quantum, space.positionSums);
       return;
     }
     Turns &turns = shared.written[state.positions.stage];

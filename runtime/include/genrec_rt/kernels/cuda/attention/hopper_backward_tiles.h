@@ -133,22 +133,23 @@ __device__ __forceinline__ void produceBackward(Shared &shared, const HopperBack
 template <class C, class Shape, class Shared>
 __device__ __forceinline__ void sumPositions(Shared &shared, const AttentionArgs<Bf16> &args,
                                              const BackwardSpace &space) {
+  using Sums =
+      DiagonalSums<decltype(shared.positions), kConsumerWarps, Shape::kColumns, decltype(args)>;
   Ring<Shape::kPositionBuffers> ring;
   forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
     const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
-    const float factor = gradientFactor(terms);
+    Sums sums{shared.positions, args, gradientFactor(terms), shared.quantum, space.positionSums};
     const typename Shape::Tiles tiles(unit.mask, unit.range());
     for (int column = tiles.first(); tiles.has(column); column = tiles.after(column)) {
       if (shared.tile[0].hasOneBias(args, unit.begin - column))
         continue;
       Turns &turns = shared.written[ring.stage];
       waitForPhase(&turns.full, ring.parity);
-      shared.positions.addTile(ring.stage, column - unit.begin, args, factor, shared.quantum,
-                               space.positionSums);
+      sums.add(ring.stage, column - unit.begin);
       release(&turns.empty);
       ring.advance();
     }
-    shared.positions.flush(factor, shared.quantum, space.positionSums);
+    sums.flush();
   });
 }
 
