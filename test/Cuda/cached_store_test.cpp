@@ -1,5 +1,9 @@
 //===- cached_store_test.cpp - Rows of bfloat16, rows in host memory ------===//
 
+#if !defined(__CUDACC__)
+#define GENREC_WARP_ROWS 1
+#endif
+
 #include "../Runtime/store_conformance.h"
 #include "cuda_store.h"
 #include "row_steps.h"

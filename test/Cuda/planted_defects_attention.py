@@ -5,7 +5,7 @@ from planting import Defect
 
 FOLDER = "include/genrec_rt/kernels/cuda/attention/"
 FORWARD, BACKWARD = FOLDER + "hopper_forward.h", FOLDER + "hopper_backward.h"
-BACKWARD_TILES = FOLDER + "hopper_backward_tiles.h"
+BACKWARD_TILES, STORES = FOLDER + "hopper_backward_tiles.h", FOLDER + "row_stores.h"
 TILE_LIST, CALLS = FOLDER + "tile_list.h", FOLDER + "attention.h"
 MMA_FORWARD, MMA_BACKWARD = FOLDER + "mma_forward.h", FOLDER + "mma_backward.h"
 PLAIN_TILES = FOLDER + "plain_tiles.h"
@@ -18,11 +18,13 @@ HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDrop
 TERMS_WAIT = "waitForPhase(&turns.empty, ring.parity ^ 1);"
 WIDE_TESTS = "AttentionHopper.StagesAreUsedAgainByWideHeads"
 EARLY_TESTS, LATE_TESTS = "AttentionHopper.ScoresAreStartedEarly", "AttentionHopper.PositionSumsAreAddedLate"
+WINDOW_TESTS, FAR_TESTS = LATE_TESTS, LATE_TESTS
 LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
 TIME_TESTS = "AttentionTimes.AnyTimesMma"
 WIDE_MASK_TESTS, BOUND_TESTS = "AttentionMma.WideMasks", "AttentionMma.SumsComeClose*"
 HIDE = "hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);"
+FITS = "tile.isShort() && most[0] < INT32_MAX && most[1] < INT32_MAX"
 TABLE_TESTS = "AttentionTimes.TableHasTheDefinitionsBuckets"
 PLAIN_TESTS = "AttentionPlain.EveryThreeOptionsInEveryCombination"
 
@@ -40,7 +42,7 @@ PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, C
 
 ATTENTION = [
     # Biases of tiles.
-    hopper("far tiles have no position bias", TERMS, "rowBias[h] = bias + rowBias[h];", ";"),
+    hopper("far tiles have no position bias", TERMS, "rowBias[h] = plus(tile.band[0][0], h);", ";"),
     hopper("tiles on the diagonal have one position bias", TERMS, "positionBucket(args, away - kOrigin + kBand - 1)",
            "positionBucket(args, away - kOrigin)"),
     # Time buckets.
@@ -50,10 +52,9 @@ ATTENTION = [
     Defect("the last cell has no end", BUCKETS, TABLE_TESTS, "c <= kCells", "c < kCells"),
     Defect("begins of buckets run over", BUCKETS, TABLE_TESTS, "seconds <= INT64_MAX / ticksPerSecond", "true"),
     Defect("buckets are read before all are there", BUCKETS, TABLE_TESTS, "__syncthreads(); // every", "; // every"),
-    Defect("long differences are looked up in short cells", TERMS, TIME_TESTS, "__all_sync(kAllLanes, fits)", "true"),
+    Defect("long differences are looked up in short cells", TERMS, TIME_TESTS, FITS, "true"),
     Defect("times far apart are taken for ascending", TERMS, TIME_TESTS, "ascends = __all_sync(kAllLanes, ascends);", "ascends = true;"),
-    Defect("a lane's second row is taken for near", TERMS, TIME_TESTS, "furthest(tile, 0) < INT32_MAX && furthest(tile, 1) < INT32_MAX",
-           "furthest(tile, 0) < INT32_MAX"),
+    Defect("a lane's second row is taken for near", TERMS, TIME_TESTS, FITS, "tile.isShort() && most[0] < INT32_MAX"),
     Defect("times are ranked before they are there", TERMS, TIME_TESTS, "__syncwarp(); // all have"),
     Defect("a row's last bucket loses its gradients", BIAS, TIME_TESTS, "atomicAdd(&histogram.ofTile[bucket], sum);", ";", nth=2),
     Defect("gradients are added without an atomic", BIAS, TIME_TESTS, "atomicAdd(&histogram.ofTile[bucket], sum);",
@@ -75,7 +76,7 @@ ATTENTION = [
     hopper("the first keys are not waited for", FORWARD, "waitForTile();", nth=1),
     hopper("later keys are not waited for", FORWARD, "waitForTile();", nth=2),
     hopper("values are not waited for", FORWARD, "waitForPhase(&shared.values[values.stage].full, values.parity);"),
-    hopper("biases are not waited for", FORWARD, "waitForPhase(&shared.terms[keys.stage].full, keys.parity);"),
+    hopper("biases are not waited for", FORWARD, "waitForPhase(&shared.terms[tiles.stage].full, tiles.parity);"),
     hopper("keys are let go before their scores are there", FORWARD, SCORES,
            "letGo(isLast); waitForProducts<1>(); keepInRegisters(scores);"),
     hopper("scores are read while products run", FORWARD, SCORES, "keepInRegisters(scores); letGo(isLast);"),
@@ -99,7 +100,7 @@ ATTENTION = [
     hopper("a group of products is not closed", FORWARD, "commitProducts();", nth=2),
     hopper("copies do not see that barriers were initialised", FORWARD, "fenceBarrierInit();"),
     hopper("threads go on before barriers are initialised", FORWARD, "__syncthreads();"),
-    hopper("too few arrivals are expected", FORWARD, "shared.keys[s].init(1, kConsumerWarps);", "shared.keys[s].init(1, kConsumers);"),
+    hopper("too few arrivals are expected", FORWARD, "keys.init(1, kConsumerWarps);", "keys.init(1, kConsumers);"),
     hopper("half of the bytes are expected", FORWARD, "arriveExpecting(&values.full, Shape::ValueTile::kBytes);",
            "arriveExpecting(&values.full, Shape::ValueTile::kBytes / 2);"),
     # Turns of the warpgroups.
@@ -136,8 +137,22 @@ ATTENTION = [
     Defect("the first scores are not awaited, backward", BACKWARD, EARLY_TESTS, "waitForProducts<0>();\n      keepInRegisters(early);"),
     Defect("scores of the next tile are not waited for", BACKWARD, EARLY_TESTS, "waitForProducts<0>();\n    keepInRegisters(left);"),
     Defect("scores of this tile are started once more", BACKWARD, EARLY_TESTS, "startScores(nextScores, next);", "startScores(nextScores, state.queries);"),
-    Defect("late diagonals are added before all are written", BACKWARD, LATE_TESTS, "syncConsumers(kPositionsWritten);"),
-    Defect("late diagonals are never added", BACKWARD, LATE_TESTS, "late = column;", ";"),
+    Defect("diagonals are added before all are written", BACKWARD_TILES, LATE_TESTS, "waitForPhase(&turns.full, ring.parity);"),
+    Defect("diagonals are written over those that are added", BACKWARD, LATE_TESTS, "waitForPhase(&turns.empty, state.positions.parity ^ 1);"),
+    Defect("diagonals are let go before they are added", BACKWARD_TILES, LATE_TESTS, "sums.add(ring.stage, column - unit.begin);\n      release(&turns.empty);",
+           "release(&turns.empty); sums.add(ring.stage, column - unit.begin);"),
+    Defect("diagonals that run on are never added", BACKWARD_TILES, LATE_TESTS, "sums.flush();", ";"),
+    Defect("diagonals that end stay for others", BIAS, LATE_TESTS, "held = leaves ? float2{0, 0} : sum;", "held = sum;"),
+    Defect("diagonals run on where tiles are left out", BIAS, WINDOW_TESTS, "if (away != last + N)\n      flush();", ";"),
+    Defect("tiles with one bias are never added", BACKWARD, FAR_TESTS, "far.flush(factor, shared.quantum, space.positionSums);", ";"),
+    Defect("a tile with one bias loses those of another bias", BIAS, FAR_TESTS, "flush(factor, quantum, sums);", ";"),
+    hopper("dQ of the last tile is never sent", BACKWARD, "sendStaged();\n    release(&shared.keys.empty);", "release(&shared.keys.empty);"),
+    Defect("dQ is sent once more", BACKWARD, EARLY_TESTS, "staged = kNone;\n", ";\n"),
+    hopper("results are staged while the last part of dQ leaves", BACKWARD, "waitForBulkReads(); // the last", "; // the last", nth=2),
+    hopper("results are staged over those that are read", STORES, "__syncwarp(); // what was", "; // what was"),
+    hopper("results leave before they are staged", STORES, "__syncwarp();", nth=2),
+    hopper("warps stage results in one place", FORWARD, "shared.staged[warpRow / 16]", "shared.staged[0]"),
+    Defect("a tile adds to dQ as one key does", PREPARE, BOUND_TESTS, "fminf(list.length, kTileKeys)", "1"),
     hopper("histograms are cleared while others read them", BACKWARD, "syncConsumers(kHistogramsWritten); // nobody", "; // nobody"),
     hopper("dOut . v is not awaited", BACKWARD, "waitForProducts<Shape::kValues ? 1 : 0>();"),
     hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<1>();"),

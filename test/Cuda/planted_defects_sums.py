@@ -9,7 +9,7 @@ SEGMENTS, LANE_SEGMENTS = HEADERS + "segments_warp.h", HEADERS + "segments.h"
 POOLED, POOLS = KERNELS + "pools.cu", HEADERS + "pools.h"
 GATHERED = HEADERS + "gathered_rows.h"
 PIECES_TESTS, LENGTH_TESTS = "ScatteredSums.OfPiecesOfPieces", "ScatteredSums.OfRowsOfEveryLength"
-WARP_SUM_TESTS, LANE_SUM_TESTS = "SegmentSums.OfWarps*", "SegmentSums.OfLanes*"
+WARP_SUM_TESTS, LANE_SUM_TESTS = "Rows/*:DistinctRows*", "SegmentSums.OfLanes*"
 
 SUMS = [
     Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",
@@ -57,7 +57,5 @@ SUMS = [
            "reinterpret_cast<const Element *>(vector) + own", "reinterpret_cast<const Element *>(vector + own)"),
     Defect("rounded vectors of any width are read eight columns at a time", SCATTERED, "ScatteredSums.OfRounded*", "both % 8 == 0", "width % 8 == 0"),
     Defect("of two bfloat16 the first is read twice", GATHERED, "GatheredRows.SoftmaxOfRounded*", "slot % 2 ? pair & 0xFFFF0000U : pair << 16", "pair << 16"),
-    Defect("a warp's sum is written over one that is read", SEGMENTS, WARP_SUM_TESTS, "__syncwarp(); // the last sum", "; // the last sum"),
-    Defect("a warp's sum is read before it is there", SEGMENTS, WARP_SUM_TESTS, "__syncwarp();\n  return", ";\n  return"),
     Defect("a sum in shared memory is read before it is there", LANE_SEGMENTS, LANE_SUM_TESTS, "meetAfterWriting<L, Sum>();", ";"),
 ]  # fmt: skip

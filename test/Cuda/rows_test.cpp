@@ -1,5 +1,9 @@
 //===- rows_test.cpp - Gathering, pooling, updating rows ------------------===//
 
+#if !defined(__CUDACC__)
+#define GENREC_WARP_ROWS 1
+#endif
+
 #include "device_copy.h"
 #include "row_steps.h"
 
@@ -200,7 +204,7 @@ template <class T, int64_t D> void expectStepsOfSums(bool isMean) {
     for (int64_t c = 0; c < D; ++c) {
       float weight = table.value(table.host, row, c), state = table.state(table.host, row, 0, c);
       if (batch.isUpdated(row))
-        weight = toFloat(fromFloat<T>(step(weight, batch.sum(row, c), &state, D)));
+        weight = toFloat(fromFloat<T>(step(weight, batch.sum(row, c), &state)));
       // A device multiplies and adds in one; bfloat16 may round to the neighbour then.
       const float near = 1e-6f * (1 + std::abs(weight)) +
                          (sizeof(T) == 2 && batch.isUpdated(row) ? std::abs(weight) / 128 : 0);

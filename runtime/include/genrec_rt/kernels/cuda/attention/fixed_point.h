@@ -15,8 +15,10 @@
 // (the norms are Euclidean, keep = 1 / (1 - p), delta_i = dO_i . out_i), so that
 // |dQ_ie| <= scale * max_je |k_je| * sum_j |dS_ij|. A quantum of dQ is that bound
 // times 2^-30: with 2^20 keys added up tile by tile, rounding stays below 2^-17 of the
-// bound. A bias bucket gains at most b_i from each of P = rows * maxLength * heads
-// pairs: its quantum is max_i b_i * P * 2^-62.
+// bound. With silu it is at least 2^-22 of the bound of a tile of kTileKeys keys, so that
+// what a tile adds is rounded without a conversion (NearestIntegers): with n keys rounding
+// stays below 2^-22 of the bound and 2^-18 / n of it. A bias bucket gains at most b_i from each of
+// P = rows * maxLength * heads pairs: its quantum is max_i b_i * P * 2^-62.
 //
 // A bound that is not finite makes the quantum NaN, and all sums with it; so does
 // a term that is not.
@@ -47,6 +49,35 @@ __host__ __device__ inline float powerAbove(float bound) {
   float power;
   __builtin_memcpy(&power, &bits, 4);
   return power;
+}
+
+/// The integers nearest to products below 2^22: behind the sum with 1.5 * 2^23 they stand in the
+/// low bits, which takes one instruction of those that products are made with.
+struct NearestIntegers {
+  static constexpr uint32_t kZero = 0x4B400000u; ///< the bits of 1.5 * 2^23
+  uint32_t seen = 0;
+
+  __device__ __forceinline__ int of(float value, float scale) {
+    const uint32_t bits = __float_as_uint(__fmaf_rn(value, scale, 0x1.8p23f));
+    seen |= bits;
+    return static_cast<int>(bits - kZero);
+  }
+  /// Whether all products were finite: sums of those have the exponent of 2^23.
+  __device__ __forceinline__ bool finite() const { return seen >> 23 == kZero >> 23; }
+};
+
+/// Keys of a block, at all levels, of which a row of dQ gets a sum at once.
+constexpr int kTileKeys = 128;
+constexpr int kShortBits = 22;
+/// Whether what a tile adds to dQ is below 2^kShortBits quanta.
+template <class C> constexpr bool kShortQuanta = !C::Softmax;
+/// The quantum of a row of dQ, given bounds of what a tile of keys adds to it and of all of it.
+template <class C> __device__ inline float queryQuantum(float tileBound, float bound) {
+  const float ofAll = powerAbove(bound) * 0x1p-30f;
+  if constexpr (!kShortQuanta<C>)
+    return ofAll;
+  const float ofTile = powerAbove(tileBound) * 0x1p-22f;
+  return ofTile > ofAll ? ofTile : ofAll; // NaN where `bound` is
 }
 
 /// Bits that a count of terms takes: ceil(log2(count)).

@@ -61,10 +61,9 @@ stageQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
   const int64_t first = terms.first + columnBegin + row;
   waitForBulkReads(); // the last part has left
   __syncwarp();
-  bool finite[2] = {true, true};
-  float scale[2];
+  QueryQuanta<C> quanta[2];
   for (int h = 0; h < 2; ++h)
-    scale[h] = factor * inverseQuantum[row + fragmentRow() + 8 * h];
+    quanta[h].scale = factor * inverseQuantum[row + fragmentRow() + 8 * h];
   // Columns in a panel go by the row modulo 8, the same of a lane's two rows; 8 n changes bits of
   // its place that are its own.
   const int place =
@@ -75,15 +74,12 @@ stageQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
       between();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const QueryQuanta low = queryQuanta(dQ.d[n][2 * h], scale[h]),
-                        high = queryQuanta(dQ.d[n][2 * h + 1], scale[h]);
-      finite[h] = finite[h] && low.finite && high.finite;
-      *reinterpret_cast<int2 *>(staged + (place ^ 8 * n) + 8 * h * kPanelColumns) = {low.quanta,
-                                                                                     high.quanta};
+      const int low = quanta[h].of(dQ.d[n][2 * h]), high = quanta[h].of(dQ.d[n][2 * h + 1]);
+      *reinterpret_cast<int2 *>(staged + (place ^ 8 * n) + 8 * h * kPanelColumns) = {low, high};
     }
   }
   for (int h = 0; h < 2; ++h)
-    if (!finite[h] && fragmentRow() + 8 * h < inside)
+    if (!quanta[h].finite() && fragmentRow() + 8 * h < inside)
       storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + fragmentRow() + 8 * h,
                    __uint_as_float(kNaNBits));
 }

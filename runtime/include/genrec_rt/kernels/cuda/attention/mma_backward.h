@@ -45,15 +45,23 @@ template <class C, BackwardPart Part> struct MmaBackward {
   };
 };
 
-/// A value of dQ in quanta of its row.
-struct QueryQuanta {
-  int quanta;
-  bool finite;
+/// A lane's values of a row of dQ in quanta; `scale` is the inverse of one times their factor.
+template <class C> struct QueryQuanta {
+  float scale;
+  float zeros = 0; ///< the sum of values times 0: NaN where one is not finite
+  NearestIntegers nearest = {};
+
+  __device__ __forceinline__ int of(float value) {
+    if constexpr (kShortQuanta<C>)
+      return nearest.of(value, scale);
+    const float scaled = value * scale;
+    zeros = __fmaf_rn(scaled, 0.0f, zeros);
+    return static_cast<int>(rintf(scaled));
+  }
+  __device__ __forceinline__ bool finite() const {
+    return kShortQuanta<C> ? nearest.finite() : zeros == 0;
+  }
 };
-__device__ __forceinline__ QueryQuanta queryQuanta(float value, float inverse) {
-  const float scaled = value * inverse;
-  return {static_cast<int>(rintf(scaled)), fabsf(scaled) < INFINITY};
-}
 
 /// Adds 16 rows of dQ times `factor`, in quanta, to the sums of rows from `first` on, of which
 /// `inside` exist; `inverse` are the inverses of their quanta.
@@ -66,20 +74,18 @@ addQueryGradients(const Fragment<N> &d, const BlockTerms<C> &terms, const Backwa
     const int row = fragmentRow() + 8 * h;
     if (row >= inside)
       continue;
-    const float scale = factor * inverse[row];
-    bool finite = true;
+    QueryQuanta<C> quanta{factor * inverse[row]};
 #pragma unroll
     for (int n = 0; n < N / 8; ++n)
 #pragma unroll
       for (int x = 0; x < 2; ++x) {
         const int column = columnBegin + 8 * n + fragmentColumn() + x;
-        const QueryQuanta value = queryQuanta(d.d[n][2 * h + x], scale);
-        finite = finite && value.finite;
+        const int value = quanta.of(d.d[n][2 * h + x]);
         if (column < C::Qk)
           atomicAdd(space.querySums + querySumAt<C>(terms.args, terms.head, first + row, column),
-                    value.quanta);
+                    value);
       }
-    if (!finite)
+    if (!quanta.finite())
       storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + row,
                    __uint_as_float(kNaNBits));
   }

@@ -323,7 +323,8 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
         const float norm = sqrtf(Span::sum(squares));
         if (cursor.advance(row))
           list = ListBounds<C>(args, space, cursor.list, span.head);
-        float bound = keptFactor<C>(args) * norm * list.norm * kBoundSlack, sum = bound;
+        float bound = keptFactor<C>(args) * norm * list.norm * kBoundSlack, sum = bound,
+              tile = bound;
         if constexpr (C::Softmax) {
           product = Span::sum(product);
           bound += fabsf(product) * kBoundSlack;
@@ -331,10 +332,12 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
         } else {
           bound *= 1.1f * list.factor;
           sum = bound * list.length;
+          tile = bound * fminf(list.length, kTileKeys);
         }
         greatest = greaterOf(greatest, magnitudeBits(bound));
         if (Span::lane() == 0 && span.exists(i + r)) {
-          space.rowQuantum[at] = powerAbove(fabsf(args.scale) * list.key * sum) * 0x1p-30f;
+          const float key = fabsf(args.scale) * list.key;
+          space.rowQuantum[at] = queryQuantum<C>(key * tile, key * sum);
           if constexpr (C::Softmax)
             space.rowProduct[at] = product;
         }
