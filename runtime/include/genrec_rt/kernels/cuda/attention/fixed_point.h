@@ -49,6 +49,13 @@ __host__ __device__ inline float powerAbove(float bound) {
   return power;
 }
 
+/// Of a row of dQ, given powerAbove of its bound.
+__host__ __device__ inline float queryQuantum(float power) { return power * 0x1p-30f; }
+__device__ inline float inverseQueryQuantum(float power) {
+  constexpr uint32_t kExponents = (2u * 127u + 30u) << 23; // that of 2^30 / power, and of power
+  return power == power ? __uint_as_float(kExponents - __float_as_uint(power)) : power;
+}
+
 /// Bits that a count of terms takes: ceil(log2(count)).
 __host__ __device__ inline int bitsOfCount(int64_t count) {
   int bits = 0;

@@ -84,7 +84,7 @@ sendQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
   }
   for (int h = 0; h < 2; ++h)
     if (!finite[h] && fragmentRow() + 8 * h < inside)
-      storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + fragmentRow() + 8 * h,
+      storeRelaxed(space.rowNorm + terms.head * terms.args.rows + first + fragmentRow() + 8 * h,
                    __uint_as_float(kNaNBits));
   fenceAsyncProxy();
   __syncwarp();
