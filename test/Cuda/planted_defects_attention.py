@@ -12,6 +12,7 @@ PLAIN_TILES = FOLDER + "plain_tiles.h"
 PLAIN, BIAS, TERMS = FOLDER + "plain.h", FOLDER + "bias_gradient.h", FOLDER + "tile_terms.h"
 BUCKETS = FOLDER + "time_buckets.h"
 UNIT, WEIGHTS, PREPARE = FOLDER + "unit.h", FOLDER + "weights.h", FOLDER + "prepare.h"
+SPACE, SPANS = FOLDER + "backward_space.h", FOLDER + "row_spans.h"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
 # Of both directions: forward alone has barriers for what tiles bring along.
@@ -22,6 +23,7 @@ WINDOW_TESTS, FAR_TESTS = LATE_TESTS, LATE_TESTS
 LIST_TESTS = "AttentionHopper.TilesAndMasks:AttentionList.*"
 MMA_TESTS = "AttentionMma.BiasesAndDropout"
 TIME_TESTS = "AttentionTimes.AnyTimesMma"
+PREPARE_TESTS = "AttentionPrepare.*"
 WIDE_MASK_TESTS, BOUND_TESTS = "AttentionMma.WideMasks", "AttentionMma.SumsComeClose*"
 HIDE = "hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);"
 FITS = "tile.isShort() && most[0] < INT32_MAX && most[1] < INT32_MAX"
@@ -199,10 +201,17 @@ ATTENTION = [
     Defect("a tile has one position bias, but for its nearest pair", BIAS, MMA_TESTS, "warpBegin + 15 - columnBegin", "warpBegin + 14 - columnBegin"),
     Defect("a tile has one position bias, but for its furthest pair", BIAS, MMA_TESTS, "warpBegin - (columnBegin + N - 1)", "warpBegin - (columnBegin + N - 2)"),
     Defect("a gradient of a query that is NaN has an integer, mma", MMA_BACKWARD, "AttentionMma.WhatIsNot*",
-           "if (!finite)\n      storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + row,\n                   __uint_as_float(kNaNBits));", ";"),
+           "if (!finite)\n      storeRelaxed(space.rowNorm + terms.head * terms.args.rows + first + row,\n                   __uint_as_float(kNaNBits));", ";"),
     # Bounds of sums in fixed point.
-    Defect("rows have the bounds of the list before theirs", PREPARE, BOUND_TESTS, "if (cursor.advance(row))\n          list = ListBounds<C>(args, space, cursor.list, span.head);", ";"),
-    Defect("a sum over a list is bounded by one of its terms", PREPARE, BOUND_TESTS, "sum = bound * list.length;", "sum = bound;"),
-    Defect("bounds have the sign of the scale", PREPARE, BOUND_TESTS, "fabsf(args.scale) * list.key * sum", "args.scale * list.key * sum"),
+    Defect("rows have the bounds of the list before theirs", PREPARE, BOUND_TESTS, "list.advance(span.row(i + r)) || (i == 0 && r == 0)", "i == 0 && r == 0"),
+    Defect("the greatest of a list counts for the one before", PREPARE, BOUND_TESTS, "cursor.advance(span.row(i + r));", ";"),
+    Defect("the greatest of a list is lost where the next one begins", PREPARE, BOUND_TESTS, "note();", ";"),
+    Defect("of a span the last rows count", PREPARE, PREPARE_TESTS, "greaterOf(most[n], bits[r][n])", "bits[r][n]"),
+    Defect("of a list the last row of a span counts", PREPARE, PREPARE_TESTS, "greaterOf(most[n], ofRow[n])", "ofRow[n]"),
+    Defect("a sum over a list is bounded by one of its terms", SPACE, BOUND_TESTS, "fabsf(args.scale) * static_cast<float>(rows)", "fabsf(args.scale)"),
+    Defect("bounds have the sign of the scale", SPACE, BOUND_TESTS, "fabsf(args.scale) * static_cast<float>(rows)", "args.scale * static_cast<float>(rows)"),
+    Defect("the bound of biases is found before all lists are done", PREPARE, PREPARE_TESTS, "atomicAdd(space.ready, 1u) == gridDim.x - 1", "atomicAdd(space.ready, 1u) == 0"),
+    Defect("sums of dQ are not cleared", PREPARE, BOUND_TESTS, "clearSums<C>(args, space, span.head, span.row(i + r));", ";"),
+    Defect("rows belong to the block that lists tiles", SPANS, LIST_TESTS, "threadInGrid() - before", "threadInGrid()"),
     Defect("biases are summed over rows, not pairs", CALLS, BOUND_TESTS, "bitsOfCount(args.rows * args.maxLength * args.heads)", "bitsOfCount(args.rows * args.heads)"),
 ]  # fmt: skip

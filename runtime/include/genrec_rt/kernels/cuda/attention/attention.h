@@ -24,6 +24,7 @@
 
 #include "genrec_rt/kernels/cuda/attention/hopper_backward.h"
 #include "genrec_rt/kernels/cuda/attention/plain.h"
+#include "genrec_rt/kernels/cuda/attention/prepare.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/scratch.h"
 
@@ -87,15 +88,15 @@ struct BackwardLayout {
     auto take = [&]<class T>(T *&part, int64_t count) { part = cursor.take<T>(count); };
     BackwardSpace &space = layout.space;
     take(space.greatest, 1);
-    take(space.listMost, args.parents * args.heads * 2);
+    take(space.ready, 1);
+    take(space.listMost, args.parents * args.heads * kListMosts);
     take(space.positionSums, C::PositionBias ? args.positionBuckets : 0);
     take(space.timeSums, C::TimeBias ? args.timeBuckets : 0);
-    take(space.querySums, level == AttentionLevel::plain
-                              ? 0
-                              : args.heads * args.rows * kQueryPanels<C> * kPanelColumns);
     layout.clearedBytes = cursor.bytes();
-    take(space.rowProduct, C::Softmax ? args.heads * args.rows : 0);
-    take(space.rowQuantum, args.heads * args.rows);
+    const int64_t rows = args.heads * args.rows, summed = level == AttentionLevel::plain ? 0 : rows;
+    take(space.querySums, summed * kQueryPanels<C> * kPanelColumns);
+    take(space.rowProduct, C::Softmax ? rows : 0);
+    take(space.rowNorm, summed);
     if constexpr (kHasTensorCoreKernels<C>)
       if (level == AttentionLevel::hopper)
         layout.list = takeList(cursor, mostTiles(args, kHopperKeys));
@@ -238,8 +239,6 @@ template <class C>
 void backwardHopper(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
                     const BackwardSpace &space, const TileList &list, int pairBits,
                     cudaStream_t stream) {
-  makeTileList<C, Over::queries, kHopperKeys, HopperBackward<C, BackwardPart::keys>::kColumns>(
-      args, list, stream);
   if constexpr (kernels::roundUp(C::Qk, 64) + kernels::roundUp(C::V, 64) <= 256) {
     backwardHopperPart<C, BackwardPart::all>(args, gradients, space, list, pairBits, stream);
   } else {
@@ -247,6 +246,32 @@ void backwardHopper(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf
     TileList again = list;
     ++again.taken;
     backwardHopperPart<C, BackwardPart::keys>(args, gradients, space, again, pairBits, stream);
+  }
+}
+
+/// What comes before the main kernel of backward: a launch, and others for a list of many tiles.
+template <class C, AttentionLevel Level>
+void prepareBackward(const AttentionArgs<typename C::Element> &args,
+                     const AttentionGradients<typename C::Element> &gradients,
+                     const BackwardLayout &layout, cudaStream_t stream) {
+  LaunchShape shape{prepareGrid<C>(args), dim3(kPrepareThreads)};
+  if constexpr (Level == AttentionLevel::hopper) {
+    constexpr int kRows = kHopperKeys, kColumns = HopperBackward<C, BackwardPart::keys>::kColumns;
+    TileList list;
+    if (args.parents * tilesOf(args, kRows) <= kPreparedTiles) {
+      list = layout.list;
+      ++shape.grid.x;
+    } else {
+      makeTileList<C, Over::queries, kRows, kColumns>(args, layout.list, stream);
+    }
+    GENREC_CUDA_LAUNCH(stream, shape, (attentionPrepare<C, true, kRows, kColumns>), args, gradients,
+                       layout.space, list);
+  } else if constexpr (Level == AttentionLevel::mma) {
+    GENREC_CUDA_LAUNCH(stream, shape, (attentionPrepare<C, true, 0, 0>), args, gradients,
+                       layout.space, TileList{});
+  } else if constexpr (C::Softmax || kHasBiases<C>) {
+    GENREC_CUDA_LAUNCH(stream, shape, (attentionPrepare<C, false, 0, 0>), args, gradients,
+                       layout.space, TileList{});
   }
 }
 
@@ -290,34 +315,33 @@ void attentionBackward(const AttentionArgs<typename C::Element> &args,
                        cudaStream_t stream) {
   static_assert(Level == AttentionLevel::plain || kHasTensorCoreKernels<C>,
                 "tensor cores take bfloat16 values and sizes that are multiples of 8 up to 256");
-  using E = typename C::Element;
   const auto layout = detail::BackwardLayout::of<C>(args, Level, memory);
   const BackwardSpace &space = layout.space;
   const int pairBits = bitsOfCount(args.rows * args.maxLength * args.heads);
+  const bool hasPairs = args.parents > 0 && args.maxLength > 0;
   GENREC_CUDA_CHECK(cudaMemsetAsync(memory, 0, static_cast<size_t>(layout.clearedBytes), stream));
-  if (args.parents > 0 && args.maxLength > 0) {
-    const LaunchShape rows{detail::prepareGrid<C>(args), dim3(kPrepareThreads)};
-    constexpr bool kAligned = Level != AttentionLevel::plain;
-    GENREC_CUDA_LAUNCH(stream, rows, (attentionNorms<C, kAligned>), args, space);
-    GENREC_CUDA_LAUNCH(stream, rows, (attentionBounds<C, kAligned>), args, gradients, space);
-    if constexpr (Level == AttentionLevel::plain) {
+  if (hasPairs) {
+    detail::prepareBackward<C, Level>(args, gradients, layout, stream);
+    if constexpr (Level == AttentionLevel::hopper)
+      detail::backwardHopper<C>(args, gradients, space, layout.list, pairBits, stream);
+    else if constexpr (Level == AttentionLevel::mma)
+      detail::backwardMma<C>(args, gradients, space, pairBits, stream);
+    else
       detail::backwardPlain<C>(args, gradients, space, pairBits, stream);
-    } else {
-      if constexpr (Level == AttentionLevel::hopper)
-        detail::backwardHopper<C>(args, gradients, space, layout.list, pairBits, stream);
-      else
-        detail::backwardMma<C>(args, gradients, space, pairBits, stream);
-      GENREC_CUDA_LAUNCH(stream, rows, (attentionQueryGradients<C>), args, gradients, space);
+    if constexpr (Level != AttentionLevel::plain) {
+      const LaunchShape shape{detail::prepareGrid<C>(args), dim3(kPrepareThreads)};
+      GENREC_CUDA_LAUNCH(stream, shape, (attentionQueryGradients<C>), args, gradients, space,
+                         pairBits);
     }
   }
-  if constexpr (C::PositionBias || C::TimeBias) {
-    const int64_t buckets =
-        args.positionBuckets > args.timeBuckets ? args.positionBuckets : args.timeBuckets;
-    const LaunchShape shape{dim3(static_cast<unsigned>(blocksFor(buckets, kPrepareThreads))),
-                            dim3(kPrepareThreads)};
-    GENREC_CUDA_LAUNCH(stream, shape, (attentionBiasGradients<E>), args, gradients, space, pairBits,
-                       C::PositionBias, C::TimeBias);
-  }
+  if constexpr (kHasBiases<C>)
+    if (Level == AttentionLevel::plain || !hasPairs) {
+      const int64_t buckets = std::max(args.positionBuckets, args.timeBuckets);
+      const LaunchShape shape{dim3(static_cast<unsigned>(blocksFor(buckets, kPrepareThreads))),
+                              dim3(kPrepareThreads)};
+      GENREC_CUDA_LAUNCH(stream, shape, (attentionBiasGradients<C>), args, gradients, space,
+                         pairBits);
+    }
 }
 
 } // namespace genrec::rt::cuda

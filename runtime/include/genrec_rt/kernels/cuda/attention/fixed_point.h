@@ -51,6 +51,11 @@ __host__ __device__ inline float powerAbove(float bound) {
   return power;
 }
 
+/// The inverse of a power of two; NaN of NaN.
+__device__ inline float inverseOfPower(float power) {
+  return power == power ? __uint_as_float((2u * 127u << 23) - __float_as_uint(power)) : power;
+}
+
 /// The integers nearest to products below 2^22: behind the sum with 1.5 * 2^23 they stand in the
 /// low bits, which takes one instruction of those that products are made with.
 struct NearestIntegers {
@@ -66,18 +71,18 @@ struct NearestIntegers {
   __device__ __forceinline__ bool finite() const { return seen >> 23 == kZero >> 23; }
 };
 
-/// Keys of a block, at all levels, of which a row of dQ gets a sum at once.
+/// Keys of a block, at most, of which a row of dQ gets a sum at once.
 constexpr int kTileKeys = 128;
-constexpr int kShortBits = 22;
-/// Whether what a tile adds to dQ is below 2^kShortBits quanta.
+/// Whether what these add to dQ is below 2^kShortBits quanta.
 template <class C> constexpr bool kShortQuanta = !C::Softmax;
-/// The quantum of a row of dQ, given bounds of what a tile of keys adds to it and of all of it.
-template <class C> __device__ inline float queryQuantum(float tileBound, float bound) {
-  const float ofAll = powerAbove(bound) * 0x1p-30f;
-  if constexpr (!kShortQuanta<C>)
-    return ofAll;
-  const float ofTile = powerAbove(tileBound) * 0x1p-22f;
-  return ofTile > ofAll ? ofTile : ofAll; // NaN where `bound` is
+constexpr int kShortBits = 22, kLongBits = 30;
+/// The quantum of a row of dQ in a list of so many keys whose bound is 1. A tile adds
+/// kTileKeys / keys of the bound at most, or all of it.
+template <class C> __device__ inline float quantumOfOne(int64_t keys) {
+  int bits = kShortQuanta<C> ? kShortBits : kLongBits;
+  for (int64_t tiles = keys / kTileKeys; tiles > 1 && bits < kLongBits; tiles /= 2)
+    ++bits;
+  return __uint_as_float(static_cast<uint32_t>(127 - bits) << 23);
 }
 
 /// Bits that a count of terms takes: ceil(log2(count)).

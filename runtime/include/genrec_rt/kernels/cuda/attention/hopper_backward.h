@@ -80,7 +80,7 @@ stageQueries(const Fragment<64> &dQ, int *staged, const float *inverseQuantum,
   }
   for (int h = 0; h < 2; ++h)
     if (!quanta[h].finite() && fragmentRow() + 8 * h < inside)
-      storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + fragmentRow() + 8 * h,
+      storeRelaxed(space.rowNorm + terms.head * terms.args.rows + first + fragmentRow() + 8 * h,
                    __uint_as_float(kNaNBits));
 }
 

@@ -201,7 +201,7 @@ __device__ __forceinline__ void fillTerms(Shared &shared, Turns &turns,
       if (ring.stage != stage)
         continue;
       waitForPhase(&turns.empty, ring.parity ^ 1);
-      shared.tile[stage].fill(terms, space, unit.begin, column);
+      shared.tile[stage].fill(terms, space, static_cast<int>(unit.list), unit.begin, column);
       arrive(&turns.full);
     }
   });

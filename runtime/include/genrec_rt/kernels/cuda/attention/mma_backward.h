@@ -86,7 +86,7 @@ addQueryGradients(const Fragment<N> &d, const BlockTerms<C> &terms, const Backwa
                     value);
       }
     if (!quanta.finite())
-      storeRelaxed(space.rowQuantum + terms.head * terms.args.rows + first + row,
+      storeRelaxed(space.rowNorm + terms.head * terms.args.rows + first + row,
                    __uint_as_float(kNaNBits));
   }
 }
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(kMmaThreads)
                           gradients.ldDOut, mask.length - column, thread, kMmaThreads);
     commitCopies();
     if (warpOf() == 0)
-      shared->tile.fill(terms, space, unit.begin, column);
+      shared->tile.fill(terms, space, static_cast<int>(unit.list), unit.begin, column);
     waitForCopies<0>();
     __syncthreads();
 

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kMmaThreads)
                        kMmaThreads);
     commitCopies();
     if (warpOf() == 0)
-      shared->tile.fill(terms, {}, unit.begin, column);
+      shared->tile.fill(terms, {}, static_cast<int>(unit.list), unit.begin, column);
     waitForCopies<1>();
     __syncthreads();
     Fragment<kColumns> scores;

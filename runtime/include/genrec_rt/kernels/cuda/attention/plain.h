@@ -12,8 +12,8 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_PLAIN_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_PLAIN_H
 
+#include "genrec_rt/kernels/cuda/attention/backward_space.h"
 #include "genrec_rt/kernels/cuda/attention/plain_tiles.h"
-#include "genrec_rt/kernels/cuda/attention/prepare.h"
 #include "genrec_rt/kernels/cuda/lane_reduction.h"
 
 namespace genrec::rt::cuda {

@@ -13,7 +13,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_TILE_LIST_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_TILE_LIST_H
 
-#include "genrec_rt/kernels/cuda/attention/prepare.h"
+#include "genrec_rt/kernels/cuda/attention/backward_space.h"
 #include "genrec_rt/kernels/cuda/block_scan.h"
 
 namespace genrec::rt::cuda {
@@ -31,6 +31,13 @@ constexpr int kListThreads = 256, kOneListThreads = 1024;
 /// a memset. Three launches that each wait for the one before took 14 of the 220 us of a forward
 /// call with 1,024 tiles.
 constexpr int64_t kOneBlockTiles = 1 << 15;
+/// As many tiles of one head are listed by a block of attentionPrepare, beside its other blocks. On
+/// the host few, so that tests see longer lists.
+#if defined(GENREC_SIMT)
+constexpr int64_t kPreparedTiles = 8;
+#else
+constexpr int64_t kPreparedTiles = 1 << 11;
+#endif
 /// Tiles are sorted by part (longer parts where there would be more) and by length in so many
 /// classes.
 constexpr int kParts = 128, kClasses = 32, kBins = kParts * kClasses;
@@ -82,13 +89,14 @@ template <class C, Over What, int Columns> struct TileBins {
   }
 };
 
-/// Calls body(unit, bin) for every tile that has rows.
+/// Calls body(unit, bin) for every tile that has rows, among `threads` threads.
 template <class C, Over What, int Rows, int Columns, class Body>
-__device__ void forTiles(const AttentionArgs<typename C::Element> &args, Body body) {
+__device__ void forTiles(const AttentionArgs<typename C::Element> &args, int64_t thread,
+                         int64_t threads, Body body) {
   const int64_t lists = listsOf(args);
   const TileBins<C, What, Columns> bins(args);
   const int64_t tiles = (args.maxLength + Rows - 1) / Rows;
-  for (int64_t i = threadInGrid(); i < lists * tiles; i += threadsInGrid()) {
+  for (int64_t i = thread; i < lists * tiles; i += threads) {
     AttentionUnit<C, Rows> unit(
         args, AttentionTile{static_cast<int>(i / tiles), 0, static_cast<int>(i % tiles) * Rows, 0});
     if (!unit.hasRows())
@@ -103,7 +111,7 @@ __device__ void forTiles(const AttentionArgs<typename C::Element> &args, Body bo
 template <class C, Over What, int Rows, int Columns>
 __global__ void __launch_bounds__(kListThreads)
     attentionCountTiles(AttentionArgs<typename C::Element> args, TileList list) {
-  forTiles<C, What, Rows, Columns>(args,
+  forTiles<C, What, Rows, Columns>(args, threadInGrid(), threadsInGrid(),
                                    [&](const auto &, int bin) { atomicAdd(list.counts + bin, 1); });
 }
 
@@ -136,30 +144,40 @@ __global__ void __launch_bounds__(kListThreads)
   const int total = beginsOfBins<kListThreads>(list.counts, begins);
   if (threadInGrid() == 0)
     *list.count = total;
-  forTiles<C, What, Rows, Columns>(args, [&](const auto &unit, int bin) {
-    list.tiles[begins[bin] + atomicAdd(list.placed + bin, 1)] = tileOf(unit);
-  });
+  forTiles<C, What, Rows, Columns>(
+      args, threadInGrid(), threadsInGrid(), [&](const auto &unit, int bin) {
+        list.tiles[begins[bin] + atomicAdd(list.placed + bin, 1)] = tileOf(unit);
+      });
 }
 
-/// Makes the list, as one block.
-template <class C, Over What, int Rows, int Columns>
-__global__ void __launch_bounds__(kOneListThreads)
-    attentionListTiles(AttentionArgs<typename C::Element> args, TileList list) {
+/// Makes the list. Called by all threads of one block.
+template <class C, Over What, int Rows, int Columns, int Threads>
+__device__ __forceinline__ void listTiles(const AttentionArgs<typename C::Element> &args,
+                                          const TileList &list) {
   __shared__ int next[kBins]; // tiles of a bin, then where its next one goes
-  for (int b = static_cast<int>(threadIdx.x); b < kBins; b += kOneListThreads)
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int b = thread; b < kBins; b += Threads)
     next[b] = 0;
   __syncthreads(); // all are 0
-  forTiles<C, What, Rows, Columns>(args, [&](const auto &, int bin) { atomicAdd(next + bin, 1); });
+  forTiles<C, What, Rows, Columns>(args, thread, Threads,
+                                   [&](const auto &, int bin) { atomicAdd(next + bin, 1); });
   __syncthreads(); // all are counted
-  const int total = beginsOfBins<kOneListThreads>(next, next);
-  if (threadIdx.x == 0) {
+  const int total = beginsOfBins<Threads>(next, next);
+  if (thread == 0) {
     *list.count = total;
     for (int launch = 0; launch < kListLaunches; ++launch)
       list.taken[launch] = 0;
   }
-  forTiles<C, What, Rows, Columns>(args, [&](const auto &unit, int bin) {
+  forTiles<C, What, Rows, Columns>(args, thread, Threads, [&](const auto &unit, int bin) {
     list.tiles[atomicAdd(next + bin, 1)] = tileOf(unit);
   });
+}
+
+/// One block.
+template <class C, Over What, int Rows, int Columns>
+__global__ void __launch_bounds__(kOneListThreads)
+    attentionListTiles(AttentionArgs<typename C::Element> args, TileList list) {
+  listTiles<C, What, Rows, Columns, kOneListThreads>(args, list);
 }
 
 /// The next tile that no block has taken; behind the last one one without rows. Called by one

@@ -16,7 +16,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_TILE_TERMS_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_TILE_TERMS_H
 
-#include "genrec_rt/kernels/cuda/attention/prepare.h"
+#include "genrec_rt/kernels/cuda/attention/backward_space.h"
 #include "genrec_rt/kernels/cuda/tensor/mma.h"
 
 namespace genrec::rt::cuda {
@@ -99,9 +99,9 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
   alignas(16) float rowProduct[kBackwardSoftmax ? Columns : 4];
   alignas(16) float inverseQuantum[RowsAreQueries ? 4 : Columns]; ///< of rows of dQ
 
-  /// Called by all lanes of one warp.
-  __device__ void fill(const BlockTerms<C> &terms, const BackwardSpace &space, int rowBegin,
-                       int columnBegin) {
+  /// Called by all lanes of one warp. `space` and `list` are for backward.
+  __device__ void fill(const BlockTerms<C> &terms, const BackwardSpace &space, int list,
+                       int rowBegin, int columnBegin) {
     const AttentionArgs<typename C::Element> &args = terms.args;
     const int lane = laneOf(), length = terms.mask.length;
     if constexpr (C::PositionBias) {
@@ -150,20 +150,31 @@ template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms 
       }
     }
     if constexpr (!RowsAreQueries)
-#pragma unroll 2
-      for (int c = lane; c < Columns; c += kWarp) {
-        const bool inside = columnBegin + c < length;
-        const int64_t row = terms.first + columnBegin + c;
-        inverseQuantum[c] = inside ? 1.0f / space.rowQuantum[terms.head * args.rows + row] : 0.0f;
-        if constexpr (!kBackwardSoftmax)
-          continue;
-        constexpr float kLog2e = 1.44269504f;
-        logSumExp[c] = inside ? args.logSumExp[row * args.heads + terms.head] * kLog2e : 0.0f;
-        rowProduct[c] = inside ? space.rowProduct[terms.head * args.rows + row] : 0.0f;
-      }
+      fillRows(terms, space, list, columnBegin);
   }
 
 private:
+  /// What rows of dOut bring along.
+  __device__ __forceinline__ void fillRows(const BlockTerms<C> &terms, const BackwardSpace &space,
+                                           int list, int columnBegin) {
+    const AttentionArgs<typename C::Element> &args = terms.args;
+    const int length = terms.mask.length;
+    const ListBounds<C> bounds(args, space, list, terms.head);
+#pragma unroll 2
+    for (int c = laneOf(); c < Columns; c += kWarp) {
+      const bool inside = columnBegin + c < length;
+      const int64_t row = terms.first + columnBegin + c, at = terms.head * args.rows + row;
+      const float product = C::Softmax && inside ? space.rowProduct[at] : 0.0f;
+      inverseQuantum[c] =
+          inside ? inverseOfPower(bounds.quantum(space.rowNorm[at], product)) : 0.0f;
+      if constexpr (!kBackwardSoftmax)
+        continue;
+      constexpr float kLog2e = 1.44269504f;
+      logSumExp[c] = inside ? args.logSumExp[row * args.heads + terms.head] * kLog2e : 0.0f;
+      rowProduct[c] = product;
+    }
+  }
+
   /// Called by all lanes of one warp, of which each has written some times.
   __device__ void rankTimes() {
     __syncwarp(); // all have
