@@ -10,7 +10,7 @@ TILE_LIST, CALLS = FOLDER + "tile_list.h", FOLDER + "attention.h"
 MMA_FORWARD, MMA_BACKWARD = FOLDER + "mma_forward.h", FOLDER + "mma_backward.h"
 PLAIN_TILES = FOLDER + "plain_tiles.h"
 PLAIN, BIAS, TERMS = FOLDER + "plain.h", FOLDER + "bias_gradient.h", FOLDER + "tile_terms.h"
-BUCKETS = FOLDER + "time_buckets.h"
+BUCKETS, FIXED = FOLDER + "time_buckets.h", FOLDER + "fixed_point.h"
 UNIT, WEIGHTS, PREPARE = FOLDER + "unit.h", FOLDER + "weights.h", FOLDER + "prepare.h"
 SPACE, SPANS = FOLDER + "backward_space.h", FOLDER + "row_spans.h"
 
@@ -154,7 +154,7 @@ ATTENTION = [
     hopper("results are staged over those that are read", STORES, "__syncwarp(); // what was", "; // what was"),
     hopper("results leave before they are staged", STORES, "__syncwarp();", nth=2),
     hopper("warps stage results in one place", FORWARD, "shared.staged[warpRow / 16]", "shared.staged[0]"),
-    Defect("a tile adds to dQ as one key does", PREPARE, BOUND_TESTS, "fminf(list.length, kTileKeys)", "1"),
+    Defect("a tile adds to dQ as one key does", FIXED, BOUND_TESTS, "tiles = keys / kTileKeys", "tiles = keys"),
     hopper("histograms are cleared while others read them", BACKWARD, "syncConsumers(kHistogramsWritten); // nobody", "; // nobody"),
     hopper("dOut . v is not awaited", BACKWARD, "waitForProducts<Shape::kValues ? 1 : 0>();"),
     hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<1>();"),
@@ -201,7 +201,7 @@ ATTENTION = [
     Defect("a tile has one position bias, but for its nearest pair", BIAS, MMA_TESTS, "warpBegin + 15 - columnBegin", "warpBegin + 14 - columnBegin"),
     Defect("a tile has one position bias, but for its furthest pair", BIAS, MMA_TESTS, "warpBegin - (columnBegin + N - 1)", "warpBegin - (columnBegin + N - 2)"),
     Defect("a gradient of a query that is NaN has an integer, mma", MMA_BACKWARD, "AttentionMma.WhatIsNot*",
-           "if (!finite)\n      storeRelaxed(space.rowNorm + terms.head * terms.args.rows + first + row,\n                   __uint_as_float(kNaNBits));", ";"),
+           "if (!quanta.finite())\n      storeRelaxed(space.rowNorm + terms.head * terms.args.rows + first + row,\n                   __uint_as_float(kNaNBits));", ";"),
     # Bounds of sums in fixed point.
     Defect("rows have the bounds of the list before theirs", PREPARE, BOUND_TESTS, "list.advance(span.row(i + r)) || (i == 0 && r == 0)", "i == 0 && r == 0"),
     Defect("the greatest of a list counts for the one before", PREPARE, BOUND_TESTS, "cursor.advance(span.row(i + r));", ";"),
