@@ -148,7 +148,7 @@ ATTENTION = [
     Defect("diagonals run on where tiles are left out", BIAS, WINDOW_TESTS, "if (away != last + N)\n      flush();", ";"),
     Defect("tiles with one bias are never added", BACKWARD, FAR_TESTS, "far.flush(factor, shared.quantum, space.positionSums);", ";"),
     Defect("a tile with one bias loses those of another bias", BIAS, FAR_TESTS, "flush(factor, quantum, sums);", ";"),
-    hopper("dQ of the last tile is never sent", BACKWARD, "sendStaged();\n    release(&shared.keys.empty);", "release(&shared.keys.empty);"),
+    hopper("dQ of the last tile is never sent", BACKWARD, "sendStaged();", nth=1),
     Defect("dQ is sent once more", BACKWARD, EARLY_TESTS, "staged = kNone;\n", ";\n"),
     hopper("results are staged while the last part of dQ leaves", BACKWARD, "waitForBulkReads(); // the last", "; // the last", nth=2),
     hopper("results are staged over those that are read", STORES, "__syncwarp(); // what was", "; // what was"),
