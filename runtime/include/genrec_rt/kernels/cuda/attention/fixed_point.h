@@ -15,10 +15,11 @@
 // (the norms are Euclidean, keep = 1 / (1 - p), delta_i = dO_i . out_i), so that
 // |dQ_ie| <= scale * max_je |k_je| * sum_j |dS_ij|. A quantum of dQ is that bound
 // times 2^-30: with 2^20 keys added up tile by tile, rounding stays below 2^-17 of the
-// bound. With silu it is at least 2^-22 of the bound of a tile of kTileKeys keys, so that
-// what a tile adds is rounded without a conversion (NearestIntegers): with n keys rounding
-// stays below 2^-22 of the bound and 2^-18 / n of it. A bias bucket gains at most b_i from each of
-// P = rows * maxLength * heads pairs: its quantum is max_i b_i * P * 2^-62.
+// bound. With silu it is at least 2^-22 of what a tile of kTileKeys keys adds at most, so
+// that a tile's sums are rounded without a conversion (NearestIntegers); rounding stays
+// below 2^-20 of the bound up to 2^15 keys, and below 2^-17 with 2^20. A bias bucket gains
+// at most b_i from each of P = rows * maxLength * heads pairs: its quantum is
+// max_i b_i * P * 2^-62.
 //
 // A bound that is not finite makes the quantum NaN, and all sums with it; so does
 // a term that is not.
