@@ -154,7 +154,7 @@ ATTENTION = [
     hopper("results are staged over those that are read", STORES, "__syncwarp(); // what was", "; // what was"),
     hopper("results leave before they are staged", STORES, "__syncwarp();", nth=2),
     hopper("warps stage results in one place", FORWARD, "shared.staged[warpRow / 16]", "shared.staged[0]"),
-    Defect("a tile adds to dQ as one key does", FIXED, BOUND_TESTS, "tiles = keys / kTileKeys", "tiles = keys"),
+    Defect("a tile adds to dQ as one key does", FIXED, BOUND_TESTS, "keys / kTileKeys", "keys"),
     hopper("histograms are cleared while others read them", BACKWARD, "syncConsumers(kHistogramsWritten); // nobody", "; // nobody"),
     hopper("dOut . v is not awaited", BACKWARD, "waitForProducts<Shape::kValues ? 1 : 0>();"),
     hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<1>();"),
