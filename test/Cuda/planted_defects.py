@@ -17,7 +17,7 @@ from planted_defects_models import MODELS
 from planted_defects_promises import PROMISES
 from planted_defects_steps import STEPS_AND_EXCHANGES
 from planted_defects_sums import SUMS
-from planted_defects_unique import LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
+from planted_defects_unique import LATER_UNIQUE_DEFECTS, LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
 from planting import Defect, planted
 
 SCAN, COLUMNS = "include/genrec_rt/kernels/cuda/block_scan.h", "include/genrec_rt/kernels/cuda/columns.h"
@@ -443,15 +443,15 @@ DEFECTS = [
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),
     *HOT_ROWS,
     # Tiles of columns.
-    Defect("columns of groups before have no tiles", COLUMNS, "Columns.TwoThousand*", "before + exclusiveBlockSum<kColumnThreads>(own, sum)",
-           "exclusiveBlockSum<kColumnThreads>(own, sum)"),
-    Defect("a tile's column is read before it is known", COLUMNS, "Columns.Uncut*", "__syncthreads(); // the tile's", "; // the tile's"),
+    Defect("columns of groups before have no tiles", COLUMNS, "Columns.TwoThousand*", "before + exclusiveBlockSum<kColumnThreads>(own.tiles, sum)",
+           "exclusiveBlockSum<kColumnThreads>(own.tiles, sum)"),
+    Defect("a tile's column is read before it is known", COLUMNS, "Columns.Uncut*", "__syncthreads(); // the tile is", "; // the tile is"),
     Defect("the next tile's column is known too early", COLUMNS, "Columns.Uncut*", "__syncthreads(); // all have", "; // all have"),
     Defect("a column without values has no tile", COLUMNS, "Columns.Uncut*", "int64_t(1)", "int64_t(0)"),
     Defect("later rounds of a column begin at nothing", COLUMNS, "Columns.ALong*", "before += total;", ";"),
-    Defect("rows of a part of a column begin where those of the whole do", COLUMNS, "Columns.Uncut*", "own[d] - all.begin", "own[d]"),
-    Defect("a part of a column has the values of the whole", COLUMNS, "Columns.Uncut*", "at < total ? values[begin + at] : 0",
-           "at < total ? values[at] : 0"),
+    Defect("rows of a part of a column begin where those of the whole do", COLUMNS, "Columns.Uncut*", "own[d] - begin", "own[d]"),
+    Defect("a part of a column has the values of the whole", COLUMNS, "Columns.Uncut*", "tile.begin + first + threadIdx.x",
+           "first + threadIdx.x"),
     Defect("an uncut column ends without an offset", COLUMNS, "Columns.Uncut*", "column.rows + 1", "column.rows"),
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
@@ -467,6 +467,8 @@ DEFECTS = [
     Defect("sums of exp are not rescaled", IN_BATCH, "InBatchSoftmax.*", "total * kernels::detail::expNegative(before - greatest)", "total"),
     Defect("lanes of a row have maxima of their own", IN_BATCH, "InBatchSoftmax.*", "mostOfLanes<kProductLanes>(most)", "most"),
     Defect("an item is corrected by the query's frequency", IN_BATCH, "InBatchSoftmax.*", "inBatchLogit(a, score, item)", "inBatchLogit(a, score, query)"),
+    *LATER_UNIQUE_DEFECTS,
+    Defect("values kept of a row's end lie where it begins", COLUMNS, "Columns.*", "column.keepsFirst ? 0 : 1", "0"),
 ]  # fmt: skip
 
 

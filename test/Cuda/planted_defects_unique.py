@@ -7,12 +7,12 @@ UNIQUE, UNIQUE_TABLE = "kernels/cuda/unique.cu", "kernels/cuda/unique_table.h"
 UNIQUE_NUMBERS, LOOK_BACK = "kernels/cuda/unique_numbers.h", "kernels/cuda/look_back.h"
 
 UNIQUE_DEFECTS = [
-    Defect("an id is placed without an atomic", UNIQUE_TABLE, "Unique.*", "found = atomicCAS(batch.slots + at, kFree, position);",
-           "found = kFree; storeRelaxed(batch.slots + at, position);"),
+    Defect("an id is placed without an atomic", UNIQUE_TABLE, "Unique.*", "found = atomicCAS(batch.slots + at, kFree, word);",
+           "found = kFree; storeRelaxed(batch.slots + at, word);"),
     Defect("the slot of another id is taken for one's own", UNIQUE_TABLE, "Unique.*", "other[round] != ids[Marked::place(round)]", "false"),
     Defect("who comes late is the least", UNIQUE_TABLE, "Unique.*",
-           "there[round] != kFree && there[round] > first + Marked::place(round)", "false"),
-    Defect("who is no more the least is first, too", UNIQUE_TABLE, "Unique.*", "Notes::turnOver(batch, there[round]);", ";"),
+           "there[round] != kFree && there[round] > own[round]", "false"),
+    Defect("who is no more the least is first, too", UNIQUE_TABLE, "Unique.*", "Notes::turnOver(batch, there[round] & batch.positions);", ";"),
     Defect("who becomes the least writes over what others turned", UNIQUE_TABLE, "Unique.*", "atomicXor(&batch.firsts[word], least);",
            "batch.firsts[word] = least;"),
     Defect("slots of the last batch are left", UNIQUE, "Unique.*", "storeWhole(batch.slots + 4 * i, free);"),
@@ -35,12 +35,13 @@ UNIQUE_DEFECTS = [
     Defect("repetitions are counted before they are cleared", UNIQUE, "Unique.*", "__syncthreads(); // no repetitions", "; // no repetitions"),
     Defect("repetitions are read before all are counted", UNIQUE, "Unique.*", "__syncthreads(); // numbers and", "; // numbers and"),
     Defect("numbers of a tile are read too early", UNIQUE, "Unique.Owners*", "__syncthreads(); // numbers are", "; // numbers are"),
-    Defect("an id's own position is ranked, not its first", UNIQUE, "Unique.*", "from[round] = batch.slots[placed.slot[round]];"),
+    Defect("an id's own position is ranked, not its first", UNIQUE, "Unique.*", "from[round] = batch.slots[placed.slot[round]] & batch.positions;"),
     Defect("a position counts among those before it", UNIQUE_NUMBERS, "Unique.*", "(1u << position % kWarp) - 1", "(2u << position % kWarp) - 1"),
-    Defect("words before a block's part are not counted", UNIQUE, "Unique.ManyWords*", "exclusiveBlockSum<kThreads>(own, before);", "before = 0;"),
-    Defect("words before are counted one load a thread", UNIQUE, "Unique.ManyWords*", "base + d * kThreads < begin / 4", "base < begin / 4 && d == 0"),
+    Defect("words before a block's part are not counted", UNIQUE, "Unique.BatchesOfMany*", "before = sumOfBits(batch.firsts, begin);", "before = 0;"),
+    Defect("words before are counted one load a thread", UNIQUE, "Unique.ManyWords*", "base + d * kRankThreads < count / 4", "base < count / 4 && d == 0"),
     Defect("a search goes on where the batch begins", UNIQUE_TABLE, "Unique.AllIdsEqual*", "2 * from", "0", 2),
-    Defect("words before are counted to the part's end", UNIQUE, "Unique.ManyWords*", "base + d * kThreads < begin / 4", "base + d * kThreads < end / 4"),
+    Defect("words before are counted to the part's end", UNIQUE, "Unique.BatchesOfMany*", "before = sumOfBits(batch.firsts, begin);",
+           "before = sumOfBits(batch.firsts, end);"),
     Defect("counts of the last batch are left", UNIQUE, "Unique.*", "result.counts[number] = 0;", ";"),
     Defect("an empty segment behind all ids begins at nothing", UNIQUE, "Unique.*", "*result.total", "0u", nth=2),
     Defect("a block's distinct ids are read before all are counted", UNIQUE, "Unique.Owners*", "__syncthreads(); // distinct", "; // distinct"),
@@ -52,4 +53,17 @@ UNIQUE_DEFECTS = [
     Defect("owners of later warps begin at nothing", UNIQUE_NUMBERS, "Unique.Owners*", "owner += kThreads / kWarp", "owner += kThreads"),
     Defect("sums of all owners are that of the first", LOOK_BACK, "Unique.OwnersOfManyTiles", "states + 1 + sum * count", "states + 1"),
     Defect("sums of the last call are those of this one", UNIQUE, "Unique.OwnersOfManyTiles", "tiles.states[i] = 0;"),
+]  # fmt: skip
+
+# Behind all others, whose numbers stay.
+LATER_UNIQUE_DEFECTS = [
+    Defect("parts before a block's are not counted", UNIQUE, "Unique.ManyWords*", "threadIdx.x < blockIdx.x", "false"),
+    Defect("a block's own part is before it", UNIQUE, "Unique.ManyWords*", "threadIdx.x < blockIdx.x", "threadIdx.x <= blockIdx.x"),
+    Defect("ids of one mark are one", UNIQUE_TABLE, "Unique.*", "batch.ids[position] == ids[Marked::place(round)]", "true"),
+    Defect("ids are placed before slots are clear", UNIQUE, "Unique.*", "awaitLaunchBefore(); // slots", "; // slots"),
+    Defect("parts are counted before ids are placed", UNIQUE, "Unique.ManyWords*", "awaitLaunchBefore(); // who", "; // who"),
+    Defect("ids are ranked before they are placed", UNIQUE, "Unique.*", "awaitLaunchBefore(); // who", "; // who", nth=2),
+    Defect("numbers are read before ids are ranked", UNIQUE, "Unique.*", "awaitLaunchBefore(); // first", "; // first"),
+    Defect("owners' ids are numbered before they are placed", UNIQUE, "Unique.Owners*", "awaitLaunchBefore(); // ids", "; // ids"),
+    Defect("a mark is of the position", UNIQUE_TABLE, "Unique.*", "(hash >> 1 & ~positions)", "(position << 29)"),
 ]  # fmt: skip

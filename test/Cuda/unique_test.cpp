@@ -95,8 +95,8 @@ TEST(Unique, BatchesOfManyTiles) {
     }
 }
 
-// More words of bits than four blocks have threads, and an odd number of ids; ids that are all one
-// or all different.
+// More words of bits than four blocks have threads, so many that parts are counted first, and an
+// odd number of ids; ids that are all one or all different.
 TEST(Unique, ManyWordsOfBits) {
   Unique unique("test");
   Ids mixed = randomIds(70001, 9000), equal(10240, 5), different(10241);

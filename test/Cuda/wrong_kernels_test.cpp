@@ -305,6 +305,45 @@ TEST_P(Simt, SharedMemoryThatWasNotAllowed) {
   EXPECT_THAT(simt::errorMessage(), HasSubstr("the kernel has been allowed 49152"));
 }
 
+__global__ void writeEarly(int *out) { out[threadIdx.x] = 1; }
+__global__ void readEarly(const int *in, int *out) {
+  const int value = in[threadIdx.x];
+  awaitLaunchBefore();
+  out[threadIdx.x] = value;
+}
+__global__ void awaitFirst(const int *in, int *out) {
+  awaitLaunchBefore();
+  out[threadIdx.x] = in[threadIdx.x];
+}
+__global__ void writeTooEarly(int *out) {
+  out[threadIdx.x] = 2;
+  awaitLaunchBefore();
+}
+
+// What a launch that begins early touches before it waits is not what the one before does; that
+// which is one further back is done.
+TEST_P(Simt, LaunchesThatBeginEarly) {
+  int *a = device(32), *b = device(32), *c = device(32);
+  const LaunchShape shape{dim3(1), dim3(32)};
+  const auto messageOf = [&](auto... launch) {
+    EXPECT_EQ(detail::launchKernel(nullptr, shape, writeEarly, a), cudaSuccess);
+    (void)detail::launchKernel(nullptr, early(shape), launch...); // it may run at once
+    (void)cudaDeviceSynchronize();
+    const std::string message = simt::errorMessage();
+    simt::clearError();
+    return message;
+  };
+  EXPECT_EQ(messageOf(awaitFirst, a, b), "");
+  EXPECT_THAT(messageOf(readEarly, a, b),
+              HasSubstr("before it waits for kernel genrec::rt::cuda::test::writeEarly"));
+  EXPECT_THAT(messageOf(writeTooEarly, a),
+              HasSubstr("before it waits for kernel genrec::rt::cuda::test::writeEarly"));
+  EXPECT_THAT(messageOf(writeEarly, c), HasSubstr("ended without waiting for the launch before"));
+  EXPECT_EQ(messageOf(awaitFirst, a, b), "");
+  EXPECT_EQ(detail::launchKernel(nullptr, early(shape), readEarly, a, c), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << simt::errorMessage();
+}
+
 /// Finds an empty place and takes it, in two atomics instead of one.
 __global__ void unprotectedTake(int *places, int count) {
   for (int i = 0; i < count; ++i)

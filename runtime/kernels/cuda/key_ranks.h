@@ -7,6 +7,25 @@
 
 namespace genrec::rt::cuda {
 
+/// The lanes of the warp that have this one's key, of those in [0, keyCount): by a vote for each
+/// bit of a key where that is less than the device's own search, which compares key by key.
+__device__ inline uint32_t lanesWith(int key, int keyCount) {
+  constexpr int kMostBits = 7;
+  const int bits = kWarp - __clz(keyCount - 1);
+  if (bits > kMostBits)
+    return __match_any_sync(kAllLanes, key);
+  uint32_t equal = kAllLanes;
+#pragma unroll 1
+  for (int bit = 0; bit < bits; ++bit) {
+    const bool isSet = key >> bit & 1;
+    const uint32_t set = __ballot_sync(kAllLanes, isSet);
+    equal &= isSet ? set : ~set;
+  }
+  return equal;
+}
+/// Whether no lane before this one is of these, of which this is one.
+__device__ inline bool isFirstOf(uint32_t lanes) { return (lanes & ((1u << laneOf()) - 1)) == 0; }
+
 /// Ranks items of a block's tile among those with the same key, in the order of the tile: its warps
 /// have parts in order, a warp's rounds follow one another, and lanes have neighbours. Warps count
 /// for themselves; the block meets, adds up, and meets once more.
@@ -27,7 +46,7 @@ template <int Threads, int Each, int MostKeys> struct KeyRanks {
 #pragma unroll
     for (int round = 0; round < Each; ++round) {
       const int key = keyOf(round);
-      const uint32_t equal = __match_any_sync(kAllLanes, key);
+      const uint32_t equal = lanesWith(min(key, keyCount), keyCount + 1);
       const uint32_t seen = key != kNone ? own[key] : 0;
       ranks[round] = seen + static_cast<uint32_t>(__popc(equal & ((1u << laneOf()) - 1)));
       __syncwarp(); // all have read what this round adds to

@@ -51,6 +51,10 @@ struct LookBackTiles {
     return tile;
   }
 
+  /// The tile after a block's first, of a launch whose states are cleared before the next one: it
+  /// asks for none where there are as many blocks as tiles.
+  __device__ int64_t takeNext() const { return gridDim.x < count ? take() : count; }
+
   /// The sum of the tiles before `tile`, whose own is `own`; all sums are below 2^32. Called by the
   /// whole block.
   __device__ uint32_t sumBefore(int64_t tile, uint32_t own) const {

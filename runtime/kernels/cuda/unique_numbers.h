@@ -58,8 +58,9 @@ class ByOwner {
 public:
   struct Shared {
     OwnerRanks ranks;
-    uint32_t begin[Unique::kMostOwners]; ///< the number of the first id of each
-    uint32_t next[Unique::kMostOwners];  ///< that of the first in the tile
+    uint32_t begin[Unique::kMostOwners];  ///< the number of the first id of each
+    uint32_t next[Unique::kMostOwners];   ///< that of the first in the tile
+    uint16_t ownerOfItem[Marked::kItems]; ///< a thread's own
   };
 
   ByOwner(const Owners &owners, int64_t *offsets) : owners(owners), offsets(offsets) {}
@@ -79,24 +80,25 @@ public:
     }
   }
 
-  __device__ void number(const Batch &batch, const LookBackTiles &tiles, int64_t tile,
-                         Placed &placed, const UniqueResult &result, Shared &shared,
+  /// Finds the owners of a thread's ids, of all that a tile has.
+  __device__ void findOwners(const int64_t *ids, Shared &shared) const {
+#pragma unroll 2
+    for (int round = 0; round < kEach; ++round) {
+      const int item = Marked::place(round);
+      shared.ownerOfItem[item] = static_cast<uint16_t>(ownerOf(ids[item], owners.count));
+    }
+  }
+
+  __device__ void number(const LookBackTiles &tiles, int64_t tile, Placed &placed,
+                         const UniqueResult &result, Shared &shared,
                          uint32_t (&numbers)[kEach]) const {
     const auto count = static_cast<int>(owners.count);
-    int64_t id[kEach];
-#pragma unroll
-    for (int round = 0; round < kEach; ++round) {
-      // Of all, as who is first is under way with them.
-      const int64_t i = tile * Marked::kItems + Marked::place(round);
-      id[round] = i < batch.count ? batch.ids[i] : 0;
-    }
-    __syncwarp(); // or the compiler awaits each load before the next
     placed.readNotes();
     int owner[kEach];
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
-      owner[round] = placed.isFirst(round) ? static_cast<int>(ownerOf(id[round], owners.count))
-                                           : OwnerRanks::kNone;
+      owner[round] =
+          placed.isFirst(round) ? shared.ownerOfItem[Marked::place(round)] : OwnerRanks::kNone;
     shared.ranks.rank(count, [&](int round) { return owner[round]; }, numbers);
     // Both in one register, as half of a multiprocessor's threads have to have room.
 #pragma unroll
@@ -104,6 +106,7 @@ public:
       numbers[round] |= static_cast<uint32_t>(owner[round]) << 16;
     __syncthreads(); // warps have counted
     // A warp has every eighth owner, and shows all sums before it waits for those of others.
+#pragma unroll 1
     for (int o = warpOf(); o < count; o += kThreads / kWarp) {
       const uint32_t sum = shared.ranks.addWarpsTogether(o);
       if (laneOf() == 0) {
@@ -111,6 +114,7 @@ public:
         tiles.show(tile, sum, o);
       }
     }
+#pragma unroll 1
     for (int o = warpOf(); o < count; o += kThreads / kWarp) {
       const uint32_t sum = laneOf() == 0 ? shared.next[o] : 0; // no other lane reads it
       const uint32_t before = tiles.lookBack(tile, sum, o);

@@ -9,6 +9,9 @@
 #include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/offsets.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace genrec::rt::cuda::unique {
 
 /// Four blocks on a multiprocessor: the tiles of 1 Mi ids are under way together.
@@ -16,9 +19,21 @@ constexpr int kEach = 8;
 [[maybe_unused]] constexpr int kBlocks = 4;
 using Marked = MarkedTile<kThreads, kEach>;
 
-/// What a slot holds: nothing, as all bits set; the least position so far of the id that has it;
-/// with this bit, the number of the id.
+/// What a slot holds: nothing, as all bits set; the least position so far of the id that has it,
+/// and above it bits of the id's hash, its mark; or, with this bit, the number of the id.
 constexpr uint32_t kFree = 0xFFFFFFFFu, kNumbered = 0x80000000u;
+
+/// The bits of a position below `count`; those between them and kNumbered are the mark's. 1 Mi ids
+/// have a mark of 10 bits: who finds another id's slot mostly sees it there. Tests see two bits.
+inline uint32_t positionBits(int64_t count) {
+#if defined(GENREC_SIMT)
+  constexpr int kLeast = 29;
+#else
+  constexpr int kLeast = 1;
+#endif
+  const int bits = std::max(static_cast<int>(std::bit_width(static_cast<uint64_t>(count))), kLeast);
+  return static_cast<uint32_t>((uint64_t(1) << bits) - 1);
+}
 
 /// The ids of a call and the hash table over them. A slot names its id by a position, so keys need
 /// no memory of their own.
@@ -27,7 +42,8 @@ struct Batch {
   int64_t count;
   const int64_t *offsets; ///< of segments; null: one is all of the batch
   int64_t segments;
-  uint32_t *slots; ///< [2 count]
+  uint32_t positions; ///< positionBits
+  uint32_t *slots;    ///< [2 count]
   /// [count] kFree of an id that is skipped; of a repetition the item of its tile that has its id
   /// first.
   uint32_t *slotOf;
@@ -37,6 +53,12 @@ struct Batch {
   bool skipsZero;
 
   __device__ bool isSkipped(int64_t id) const { return skipsZero && id == 0; }
+  /// What a slot holds of an id of whose hash this is the lower half.
+  __device__ uint32_t marked(uint32_t hash, uint32_t position) const {
+    return (hash >> 1 & ~positions) | position;
+  }
+  /// Whether the ids of two slots, neither of which is free, have one mark: equal ones do.
+  __device__ bool haveOneMark(uint32_t a, uint32_t b) const { return ((a ^ b) & ~positions) == 0; }
 };
 
 /// Who distinct ids are counted for, while they are placed. None where nobody asks.
@@ -48,14 +70,20 @@ struct Owners {
 /// The positions that equal ids share, and the slots at which they are looked for, one after the
 /// other.
 struct Segment {
-  int64_t from, to;
+  int64_t from = 0, to;
 
-  __device__ Segment(const Batch &batch, int64_t i) : from(0), to(batch.count) {
+  __device__ Segment(const Batch &batch, int64_t i) : to(batch.count) {
     if (!batch.offsets)
       return;
-    const int64_t segment = lastAtMost(batch.offsets, batch.segments, i);
-    from = batch.offsets[segment];
-    to = batch.offsets[segment + 1];
+    setTo(batch, lastAtMost(batch.offsets, batch.segments, i));
+  }
+  /// Of one position, by a whole warp.
+  __device__ static Segment byWarp(const Batch &batch, int64_t i) {
+    Segment result;
+    result.to = batch.count;
+    if (batch.offsets)
+      result.setTo(batch, lastAtMostByWarp(batch.offsets, batch.segments, i));
+    return result;
   }
   __device__ bool has(int64_t i) const { return from <= i && i < to; }
   /// Of a position that may have this one.
@@ -70,6 +98,13 @@ struct Segment {
   }
   __device__ uint32_t next(uint32_t slot) const {
     return static_cast<uint32_t>(slot + 1 < 2 * to ? slot + 1 : 2 * from);
+  }
+
+private:
+  Segment() = default;
+  __device__ void setTo(const Batch &batch, int64_t segment) {
+    from = batch.offsets[segment];
+    to = batch.offsets[segment + 1];
   }
 };
 
@@ -132,7 +167,7 @@ template <class T> __device__ void put(T (&to)[kEach], int round, T value) {
 struct Placing {
   /// `first`: where the tile begins.
   __device__ Placing(const Batch &batch, int64_t first)
-      : segment(batch, first), items(upTo(batch.count - first)) {
+      : segment(Segment::byWarp(batch, first)), items(upTo(batch.count - first)) {
     const uint32_t ofSegment = upTo(segment.to - first);
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
@@ -144,10 +179,11 @@ struct Placing {
   uint32_t items;        ///< of the tile
   uint32_t isBeyond = 0; ///< a bit for each round: the position is of a later segment
   uint32_t goes = 0;     ///< likewise: the id is there and no known repetition in its tile
-  uint32_t hash[kEach];  ///< the upper half, for the table; the lower is for the tile
+  uint32_t hash[kEach];  ///< the upper half, for the slot; the lower is for the tile and the mark
+  uint32_t own[kEach];   ///< what the slot of an id is to hold (Batch::marked)
   /// The slot of an id that goes; of others what Batch::slotOf says of them.
   uint32_t slot[kEach];
-  uint32_t there[kEach]; ///< the position that an id found in its slot; kFree: its own is the first
+  uint32_t there[kEach]; ///< what an id found in its slot; kFree: it is the first there
 
   __device__ bool isGoing(int round) const { return goes >> round & 1; }
 
@@ -159,6 +195,7 @@ struct Placing {
       const int64_t id = tile.ids[item];
       const uint64_t whole = splitMix64(static_cast<uint64_t>(id));
       hash[round] = static_cast<uint32_t>(whole >> 32);
+      own[round] = batch.marked(static_cast<uint32_t>(whole), static_cast<uint32_t>(first) + item);
       const bool isThere = item < items && !batch.isSkipped(id);
       slot[round] = isThere ? static_cast<uint32_t>(whole) % TileIds::kParts : kFree;
       if (isThere)
@@ -187,7 +224,7 @@ struct Placing {
     }
   }
   /// Takes the slot at which the search of each id begins.
-  __device__ void take(const Batch &batch, uint32_t first) {
+  __device__ void take(const Batch &batch, int64_t first) {
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
       if (isGoing(round))
@@ -199,56 +236,82 @@ struct Placing {
     }
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
-      there[round] = isGoing(round) ? atomicCAS(batch.slots + slot[round], kFree,
-                                                first + static_cast<uint32_t>(Marked::place(round)))
-                                    : kFree;
+      there[round] =
+          isGoing(round) ? atomicCAS(batch.slots + slot[round], kFree, own[round]) : kFree;
   }
-  /// Looks on for those whose slot another id has.
+  /// Looks on for those whose slot another id has. Most have another mark, so ids are asked for
+  /// once.
   __device__ void lookOn(const Batch &batch, uint32_t first, const int64_t *ids) {
+    uint32_t left = 0;
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      if (there[round] != kFree && !batch.haveOneMark(there[round], own[round]))
+        left |= 1u << round;
+    lookOn(batch, first, left, [](int, uint32_t) { return true; });
     int64_t other[kEach];
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
-      other[round] = there[round] != kFree ? batch.ids[there[round]] : 0;
+      other[round] = there[round] != kFree ? batch.ids[there[round] & batch.positions] : 0;
     __syncwarp(); // or the compiler awaits each load before the next
-    uint32_t left = 0;
+    left = 0;
 #pragma unroll
     for (int round = 0; round < kEach; ++round)
       if (there[round] != kFree && other[round] != ids[Marked::place(round)])
         left |= 1u << round;
+    lookOn(batch, first, left, [&](int round, uint32_t position) {
+      return batch.ids[position] == ids[Marked::place(round)];
+    });
+  }
+  /// A bit for each round: the id is the first in its slot.
+  __device__ uint32_t takers() const {
+    uint32_t result = 0;
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      if (isGoing(round) && there[round] == kFree)
+        result |= 1u << round;
+    return result;
+  }
+  /// Gives slots the least position of their ids. Of an id that occurs a million times, few
+  /// occurrences find a greater one. A bit for each round: it asked for that.
+  __device__ uint32_t lower(const Batch &batch) {
+    uint32_t lowers = 0;
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      if (there[round] != kFree && there[round] > own[round]) {
+        lowers |= 1u << round;
+        there[round] = atomicMin(batch.slots + slot[round], own[round]);
+      }
+    return lowers;
+  }
+  /// Behind that: who is first no more turns over.
+  __device__ void turnOver(const Batch &batch, uint32_t lowers) const {
+    __syncwarp(); // likewise
+#pragma unroll
+    for (int round = 0; round < kEach; ++round)
+      if (lowers >> round & 1 && there[round] > own[round])
+        Notes::turnOver(batch, there[round] & batch.positions);
+  }
+
+private:
+  /// Looks on from the slots of the rounds in `left` for one that is free or has the mark of the id
+  /// and, at the position it names, the id, says `isOwn`.
+  template <class IsOwn>
+  __device__ void lookOn(const Batch &batch, uint32_t first, uint32_t left, const IsOwn &isOwn) {
 #pragma unroll 1
     for (; left; left &= left - 1) {
       const int round = __ffs(static_cast<int>(left)) - 1;
-      const uint32_t position = first + static_cast<uint32_t>(Marked::place(round));
-      const int64_t id = ids[Marked::place(round)];
-      const Segment own = segment.of(batch, position);
+      const Segment its = segment.of(batch, first + static_cast<uint32_t>(Marked::place(round)));
+      const uint32_t word = pick(own, round);
       uint32_t at = pick(slot, round), found;
       do {
-        at = own.next(at);
-        found = atomicCAS(batch.slots + at, kFree, position);
-      } while (found != kFree && batch.ids[found] != id);
+        at = its.next(at);
+        found = atomicCAS(batch.slots + at, kFree, word);
+      } while (found != kFree &&
+               !(batch.haveOneMark(found, word) && isOwn(round, found & batch.positions)));
       put(slot, round, at);
       put(there, round, found);
     }
   }
-  /// Gives slots the least position of their ids. Of an id that occurs a million times, few
-  /// occurrences find a greater one.
-  __device__ void lower(const Batch &batch, uint32_t first) {
-    uint32_t lowers = 0;
-#pragma unroll
-    for (int round = 0; round < kEach; ++round)
-      if (there[round] != kFree && there[round] > first + Marked::place(round)) {
-        lowers |= 1u << round;
-        there[round] = atomicMin(batch.slots + slot[round],
-                                 first + static_cast<uint32_t>(Marked::place(round)));
-      }
-    __syncwarp(); // likewise
-#pragma unroll
-    for (int round = 0; round < kEach; ++round)
-      if (lowers >> round & 1 && there[round] > first + Marked::place(round))
-        Notes::turnOver(batch, there[round]);
-  }
-
-private:
   __device__ static uint32_t upTo(int64_t count) {
     return static_cast<uint32_t>(min(count, static_cast<int64_t>(Marked::kItems)));
   }

@@ -120,6 +120,34 @@ void foldNote(Note &note, History &history, size_t offset) {
     noteReader(history, note.operation, mask);
 }
 
+void checkEarly(const Note &note, const History &history, bool isWrite, size_t offset) {
+  const OperationInfo &own = machine.operation->info;
+  auto check = [&](uint32_t number, bool otherWrites) {
+    if (number == 0 || number == machine.operation->number)
+      return;
+    const OperationInfo &other = operationInfo(number);
+    if (other.timeline == own.timeline && other.clock + 1 == own.clock)
+      fail("race between operations: " + describe(own) + (isWrite ? " writes " : " reads ") +
+           describeDevice(offset) + accessPlace() + " before it waits for " + describe(other) +
+           ", which " + (otherWrites ? "writes" : "reads"));
+  };
+  // Of the operation before, or folded already.
+  if (note.writeMask)
+    check(note.operation, true);
+  if (history.writeMask)
+    check(history.writer, true);
+  if (!isWrite)
+    return;
+  if (note.readMasks[0] | note.readMasks[1])
+    check(note.operation, false);
+  if (history.readMask0)
+    check(history.readers[0], false);
+  if (history.readMask1)
+    check(history.readers[1], false);
+}
+
+void awaitLaunchBefore() { machine.thread->isEarly = false; }
+
 void checkHistory(const History &history, uint32_t mask, bool isWrite, bool isAtomic,
                   size_t offset) {
   if ((history.writeMask & mask) && !(isAtomic && history.writeAtomic) && !isKnown(history.writer))

@@ -109,6 +109,7 @@ struct Thread {
   int source = 0;
   uint64_t result = 0;
   const void *waitsFor = nullptr; ///< an mbarrier
+  bool isEarly = false;           ///< it has not waited for the launch before
 
   Handed knows;
   Clock clock = 1;                     ///< of what it does next
@@ -399,6 +400,8 @@ void foldNote(Note &note, History &history, size_t offset);
 /// Fails where an access of bytes of a word by the running operation is not ordered with another's.
 void checkHistory(const History &history, uint32_t mask, bool isWrite, bool isAtomic,
                   size_t offset);
+/// Fails where a thread that is early touches a word that the launch before does.
+void checkEarly(const Note &note, const History &history, bool isWrite, size_t offset);
 
 //===-- order.cpp ---------------------------------------------------------===//
 

@@ -76,6 +76,9 @@ void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWr
     noteHostPage(memory, bytes, isWrite);
   else if (region != machine.operation->device)
     accuseOfDevice(region, bytes, isWrite);
+  if (machine.thread && machine.thread->isEarly)
+    for (size_t word = offset / 4; word * 4 < offset + bytes; ++word)
+      checkEarly(all.notes[word], all.history[word], isWrite, word * 4);
   checkNotes(all.notes, all.history, offset, bytes, isWrite, notesIt, who);
 }
 

@@ -73,6 +73,8 @@ constexpr size_t kMostArgumentBytes = 32764; // from CUDA 12.1 and sm_70 on
   if (block.waiting > 0)
     fail("divergent barrier: " + whoIs(block, thread) + " ended while " +
          std::to_string(block.waiting) + " threads wait at " + placeText(block.barrierPlace));
+  if (thread.isEarly)
+    fail(whoIs(block, thread) + " ended without waiting for the launch before");
   endThread(block, thread);
   thread.state = State::done;
   block.warps[thread.number / kWarp].ended |= 1u << thread.number % kWarp;
@@ -88,6 +90,7 @@ void startThread(Block &block, int number) {
   unsigned n = static_cast<unsigned>(number);
   thread.restart(block.threads.size());
   thread.number = number;
+  thread.isEarly = machine.launch.beginsEarly;
   thread.index = {n % size.x, n / size.x % size.y, n / size.x / size.y};
   char *top = block.stacks + (static_cast<size_t>(number) + 1) * kStackBytes -
               static_cast<size_t>(number) % kStackColours * kColourBytes;

@@ -29,6 +29,8 @@
 //     the attribute, 227 KiB with it)
 //   - the host touching device memory; pinned memory that the host writes or reads while
 //     something under way uses it (host_memory.cpp)
+//   - kernels that begin early (programmatic dependent launch) and touch what the one before
+//     touches, or end, without having waited for it
 //   - operations (kernels, copies, fills) that touch the same memory and that neither streams,
 //     events nor waiting of the host order (operations.h, history.cpp)
 //
@@ -147,6 +149,7 @@ struct Launch {
   void (*run)(void *arguments) = nullptr;
   void *arguments = nullptr;
   size_t argumentBytes = 0;
+  bool beginsEarly = false; ///< programmatic dependent launch
 };
 
 enum class MemoryKind { device, host };
@@ -250,6 +253,10 @@ void startProduct(float (*d)[4], int columns, uint64_t left, bool leftColumns, u
 /// The same with the left operand in registers, in fragments (tensor/mma.h).
 void startProduct(float (*d)[4], int columns, const uint32_t (&left)[4], uint64_t right,
                   bool rightColumns, bool add, Place place = Place::current());
+
+/// griddepcontrol.wait: until then a launch that begins early touches nothing that the one before
+/// it in the stream writes, and writes nothing that that one reads.
+void awaitLaunchBefore();
 
 /// Lets other threads run.
 void giveWay();

@@ -115,6 +115,23 @@ __device__ inline uint4 loadRelaxed4(const uint4 *at) {
 }
 
 //===----------------------------------------------------------------------===//
+// Launches that follow one another
+//===----------------------------------------------------------------------===//
+
+/// Called by every thread of a kernel that is launched with LaunchShape::beginsEarly: awaits the
+/// launch before it, whose results are then there, and lets the next one begin once all blocks have
+/// called this. So before it a kernel may read what the launch before the last has left, and must
+/// not write what that one touches. Elsewhere it lets the next one begin. Calling it again does
+/// nothing.
+__device__ inline void awaitLaunchBefore() {
+#if defined(GENREC_SIMT)
+  simt::awaitLaunchBefore();
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+//===----------------------------------------------------------------------===//
 // Named barriers: `threads`, a multiple of 32, of the block meet at barrier `id`
 // (1 to 15; 0 is __syncthreads). Who arrives does not wait.
 //===----------------------------------------------------------------------===//

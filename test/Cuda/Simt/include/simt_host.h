@@ -51,6 +51,8 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
   Call call{{simt::converted<std::remove_cvref_t<P>>(static_cast<A &&>(arguments))}..., kernel};
   simt::Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes, 0, Call::run,
                       &call,           sizeof(Call)};
+  for (unsigned i = 0; i < config->numAttrs; ++i)
+    launch.beginsEarly = config->attrs[i].val.programmaticStreamSerializationAllowed;
   return simt::enqueueLaunch(launch, reinterpret_cast<const void *>(kernel), config->stream);
 }
 

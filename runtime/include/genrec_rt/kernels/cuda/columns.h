@@ -91,14 +91,47 @@ struct Bucketize {
     }
     return first;
   }
+  /// Of several values, whose searches are under way together.
+  template <int N>
+  __device__ static void applyAll(int64_t (&values)[N], const ColumnParameters &p) {
+    double wanted[N];
+    uint32_t first[N] = {};
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      wanted[i] = static_cast<double>(values[i]);
+#pragma unroll 1
+    for (auto count = static_cast<uint32_t>(p.edgeCount); count > 0;) {
+      const uint32_t half = (count + 1) / 2;
+      const double *edges = p.edges + half - 1;
+#pragma unroll
+      for (int i = 0; i < N; ++i)
+        first[i] = edges[first[i]] <= wanted[i] ? first[i] + half : first[i];
+      count -= half;
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      values[i] = first[i];
+  }
 };
 
 /// Operations one after another; number n takes parameters[n].
 template <class... Ops> struct ColumnProgram {
   static_assert(sizeof...(Ops) <= kMostColumnOps);
-  __device__ static int64_t run(int64_t value, const ColumnParameters *parameters) {
-    ((value = Ops::apply(value, *parameters++)), ...);
-    return value;
+  template <int N>
+  __device__ static void run(int64_t (&values)[N], const ColumnParameters *parameters) {
+    (apply<Ops>(values, *parameters++), ...);
+  }
+
+private:
+  template <class Op, int N>
+  __device__ static void apply(int64_t (&values)[N], const ColumnParameters &parameters) {
+    if constexpr (requires { Op::applyAll(values, parameters); }) {
+      Op::applyAll(values, parameters);
+    } else {
+#pragma unroll
+      for (int i = 0; i < N; ++i)
+        values[i] = Op::apply(values[i], parameters);
+    }
   }
 };
 
@@ -112,9 +145,11 @@ constexpr int kColumnThreads = 256;
 constexpr int kColumnTile = 2048;
 
 /// A block per column: where rows begin when the rest is cut off. A warp has kLayOutEach times 32
-/// rows at a time, neighbours on neighbouring lanes, so that most columns take a round or two.
-constexpr int kLayOutThreads = 512, kLayOutEach = 8;
-__global__ void __launch_bounds__(kLayOutThreads) layOutColumns(const ColumnDescriptor *columns) {
+/// rows at a time, neighbours on neighbouring lanes. Blocks are small, so that those of hundreds of
+/// columns are on a device together.
+constexpr int kLayOutThreads = 256, kLayOutEach = 8;
+__global__ void __launch_bounds__(kLayOutThreads, 5)
+    layOutColumns(const ColumnDescriptor *columns) {
   const ColumnDescriptor &column = columns[blockIdx.x];
   const int64_t rows = column.rows, most = column.most;
   const int64_t *offsets = column.offsets;
@@ -153,36 +188,78 @@ __global__ void __launch_bounds__(kLayOutThreads) layOutColumns(const ColumnDesc
 struct ColumnTiles {
   int64_t begin = 0, values = 0, tiles = 0;
 
+  ColumnTiles() = default;
   __device__ explicit ColumnTiles(const ColumnDescriptor &column)
       : begin(column.offsets[0]), values(column.offsets[column.rows] - begin),
         tiles(max((values + kColumnTile - 1) / kColumnTile, int64_t(1))) {}
 };
 
+/// A tile of a column, as the thread that found it tells the others.
+struct FoundTile {
+  int64_t column, number, begin, values, tiles; ///< values and tiles of the column
+};
+
 /// Where the rows of a part of an uncut column begin.
-__device__ inline void copyOffsets(const ColumnDescriptor &column, const ColumnTiles &all,
-                                   int64_t tile) {
-  constexpr int kDepth = 4; // loads of a thread under way together
-  const int64_t *from = column.offsets;
-  int64_t *to = column.outOffsets;
-  const int64_t each = (column.rows + all.tiles) / all.tiles, // of rows + 1
-      end = min((tile + 1) * each, column.rows + 1);
-  for (int64_t row = tile * each + threadIdx.x; row < end; row += kDepth * kColumnThreads) {
+__device__ inline void copyOffsets(const ColumnDescriptor &column, const FoundTile &tile) {
+  constexpr int kDepth = 6; // loads of a thread under way together
+  const int64_t begin = tile.begin,
+                each = (column.rows + tile.tiles) / tile.tiles, // of rows + 1
+      row = tile.number * each + threadIdx.x;
+  const int64_t *from = column.offsets + row;
+  int64_t *to = column.outOffsets + row;
+  constexpr int kRound = kDepth * kColumnThreads;
+  for (int64_t left = min((tile.number + 1) * each, column.rows + 1) - row; left > 0;
+       left -= kRound, from += kRound, to += kRound) {
     int64_t own[kDepth];
 #pragma unroll
     for (int d = 0; d < kDepth; ++d)
-      own[d] = row + d * kColumnThreads < end ? from[row + d * kColumnThreads] : 0;
+      own[d] = d * kColumnThreads < left ? from[d * kColumnThreads] : 0;
 #pragma unroll
     for (int d = 0; d < kDepth; ++d)
-      if (row + d * kColumnThreads < end)
-        to[row + d * kColumnThreads] = own[d] - all.begin;
+      if (d * kColumnThreads < left)
+        to[d * kColumnThreads] = own[d] - begin;
   }
 }
 
-/// The values of a tile of a column, those from `first` on. Of an uncut one all that a thread has
-/// are under way together.
-template <class Program>
-__device__ void transformTile(const ColumnDescriptor &column, int64_t first, int64_t begin,
-                              int64_t total, bool isWhole) {
+constexpr int kColumnEach = kColumnTile / kColumnThreads;
+
+/// Where a thread's values of a cut column lie, of the tile whose values go to `first` and on. Its
+/// rows are found once, then each value among these, all under way together.
+__device__ inline void findKept(const ColumnDescriptor &column, int64_t first, int64_t end,
+                                int64_t (&from)[kColumnEach]) {
+  const int64_t *offsets = column.offsets, *outOffsets = column.outOffsets;
+  const int64_t begin = lastAtMostByWarp(outOffsets, column.rows + 1, first),
+                last = lastAtMostByWarp(outOffsets, column.rows + 1, end - 1);
+  int64_t row[kColumnEach];
+#pragma unroll
+  for (int i = 0; i < kColumnEach; ++i)
+    row[i] = begin;
+#pragma unroll 1
+  for (int64_t count = last - begin + 1; count > 1;) {
+    const int64_t half = count / 2;
+#pragma unroll
+    for (int i = 0; i < kColumnEach; ++i)
+      if (outOffsets[row[i] + half] <= first + threadIdx.x + i * kColumnThreads)
+        row[i] += half;
+    count -= half;
+  }
+  // The first values of a row that are kept go with where it begins, the last ones with its end.
+  const int64_t *nearOffsets = offsets + (column.keepsFirst ? 0 : 1),
+                *nearOut = outOffsets + (column.keepsFirst ? 0 : 1);
+#pragma unroll
+  for (int i = 0; i < kColumnEach; ++i) {
+    const int64_t at = min(first + threadIdx.x + i * kColumnThreads, end - 1);
+    from[i] = at + nearOffsets[row[i]] - nearOut[row[i]];
+  }
+}
+
+/// The values of a tile of a column: all that a thread has are under way together, and beside them
+/// where rows of an uncut column begin.
+template <class Program, bool IsCut>
+__device__ void transformTile(const ColumnDescriptor &column, const FoundTile &tile) {
+  const int64_t first = tile.number * kColumnTile,
+                total = IsCut ? column.outOffsets[column.rows] : tile.values,
+                end = min(first + kColumnTile, total);
   // In registers: what is written could be them.
   ColumnParameters parameters[kMostColumnOps];
 #pragma unroll
@@ -190,58 +267,44 @@ __device__ void transformTile(const ColumnDescriptor &column, int64_t first, int
     parameters[op] = column.parameters[op];
   const int64_t *values = column.values;
   int64_t *out = column.out;
-  if (isWhole) {
-    constexpr int kEach = kColumnTile / kColumnThreads;
-    int64_t own[kEach];
+  int64_t own[kColumnEach];
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const int64_t at = first + threadIdx.x + i * kColumnThreads;
-      own[i] = at < total ? values[begin + at] : 0;
-    }
+  for (int i = 0; i < kColumnEach; ++i)
+    own[i] = tile.begin + first + threadIdx.x + i * kColumnThreads;
+  if (IsCut && total != tile.values && first < end)
+    findKept(column, first, end, own);
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const int64_t at = first + threadIdx.x + i * kColumnThreads;
-      if (at < total)
-        out[at] = Program::run(own[i], parameters);
-    }
-    return;
-  }
-  for (int64_t at = first + threadIdx.x; at < min(first + kColumnTile, total);
-       at += kColumnThreads) {
-    const int64_t row = lastAtMost(column.outOffsets, column.rows + 1, at);
-    const int64_t kept = column.outOffsets[row + 1] - column.outOffsets[row];
-    const int64_t skipped = column.offsets[row + 1] - column.offsets[row] - kept;
-    out[at] = Program::run(values[column.offsets[row] + (column.keepsFirst ? 0 : skipped) + at -
-                                  column.outOffsets[row]],
-                           parameters);
-  }
+  for (int i = 0; i < kColumnEach; ++i)
+    own[i] = first + threadIdx.x + i * kColumnThreads < end ? values[own[i]] : 0;
+  if (!IsCut)
+    copyOffsets(column, tile);
+  Program::run(own, parameters);
+#pragma unroll
+  for (int i = 0; i < kColumnEach; ++i)
+    if (first + threadIdx.x + i * kColumnThreads < end)
+      out[first + threadIdx.x + i * kColumnThreads] = own[i];
 }
 
 /// A block per tile of any column. Which tiles are whose each block adds up for itself, as many
 /// columns at a time as it has threads: two loads behind one another, where a search would take one
 /// per step and another launch.
-template <class Program>
-__global__ void __launch_bounds__(kColumnThreads, 5)
-    transformColumns(const ColumnDescriptor *columns, int64_t count, bool isCut) {
-  __shared__ int64_t number, ofColumn;
+template <class Program, bool IsCut>
+__global__ void __launch_bounds__(kColumnThreads, 4)
+    transformColumns(const ColumnDescriptor *columns, int64_t count) {
+  __shared__ FoundTile found;
   int64_t tile = blockIdx.x, before = 0;
   for (int64_t base = 0; base < count; base += kColumnThreads) {
     const int64_t mine = base + threadIdx.x;
-    const int64_t own = mine < count ? ColumnTiles(columns[mine]).tiles : 0;
+    ColumnTiles own;
+    if (mine < count)
+      own = ColumnTiles(columns[mine]);
     int64_t sum;
-    const int64_t begin = before + exclusiveBlockSum<kColumnThreads>(own, sum);
+    const int64_t begin = before + exclusiveBlockSum<kColumnThreads>(own.tiles, sum);
     for (before += sum; tile < before; tile += gridDim.x) {
-      if (begin <= tile && tile < begin + own) {
-        number = mine;
-        ofColumn = tile - begin;
-      }
-      __syncthreads(); // the tile's column is known
-      const ColumnDescriptor &column = columns[number];
-      const ColumnTiles all(column);
-      const int64_t total = isCut ? column.outOffsets[column.rows] : all.values;
-      if (!isCut)
-        copyOffsets(column, all, ofColumn);
-      transformTile<Program>(column, ofColumn * kColumnTile, all.begin, total, total == all.values);
+      if (begin <= tile && tile < begin + own.tiles)
+        found = {mine, tile - begin, own.begin, own.values, own.tiles};
+      __syncthreads(); // the tile is known
+      transformTile<Program, IsCut>(columns[found.column], found);
       __syncthreads(); // all have read it
     }
   }
@@ -263,9 +326,11 @@ void runColumns(const ColumnDescriptor *columns, int64_t count, int64_t mostValu
     GENREC_CUDA_LAUNCH(
         stream, (LaunchShape{dim3(static_cast<unsigned>(count)), dim3(detail::kLayOutThreads)}),
         detail::layOutColumns, columns);
-  GENREC_CUDA_LAUNCH(
-      stream, (LaunchShape{dim3(static_cast<unsigned>(tiles)), dim3(detail::kColumnThreads)}),
-      detail::transformColumns<Program>, columns, count, isCut);
+  const LaunchShape shape{dim3(static_cast<unsigned>(tiles)), dim3(detail::kColumnThreads)};
+  if (isCut)
+    GENREC_CUDA_LAUNCH(stream, shape, (detail::transformColumns<Program, true>), columns, count);
+  else
+    GENREC_CUDA_LAUNCH(stream, shape, (detail::transformColumns<Program, false>), columns, count);
 }
 
 } // namespace genrec::rt::cuda

@@ -23,9 +23,29 @@ namespace genrec::rt::cuda {
 struct LaunchShape {
   dim3 grid, block;
   int64_t dynamicBytes = 0;
+  /// Its blocks may come to the device while the launch before it in the stream, a kernel, is at
+  /// work: programmatic dependent launch. The kernel calls awaitLaunchBefore, and so does that one.
+  bool beginsEarly = false;
 };
 
+/// The same, which begins early.
+inline LaunchShape early(LaunchShape shape) {
+  shape.beginsEarly = true;
+  return shape;
+}
+
 namespace detail {
+
+/// Whether all code in this program is for devices that have programmatic dependent launch: that
+/// for others has no instruction to wait.
+constexpr bool launchesCanBeginEarly() {
+#if defined(__CUDA_ARCH_LIST__)
+  for (const int architecture : {__CUDA_ARCH_LIST__})
+    if (architecture < 900)
+      return false;
+#endif
+  return true;
+}
 
 template <class... P, class... A>
 cudaError_t launchKernel(cudaStream_t stream, const LaunchShape &shape, void (*kernel)(P...),
@@ -43,6 +63,11 @@ cudaError_t launchKernel(cudaStream_t stream, const LaunchShape &shape, void (*k
   config.blockDim = shape.block;
   config.dynamicSmemBytes = static_cast<size_t>(shape.dynamicBytes);
   config.stream = stream;
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = shape.beginsEarly && launchesCanBeginEarly() ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, static_cast<A &&>(arguments)...);
 }
 

@@ -6,12 +6,13 @@
 //
 // A hash table over the batch: segment s has the slots [2 o(s), 2 o(s + 1)), with o the
 // segments' offsets, so it is never more than half full. A slot has 4 bytes: a position of its id,
-// its least one in the end. Ids are placed by tiles of 2,048, most of whose repetitions are found
-// in shared memory: these touch no slot. A bit for each position says whether it is the first of
-// its id, so the number of an id is how many such bits there are before: bits are counted word by
-// word in a launch of their own, and then no block waits for another. Grouped by owners, tiles
-// count theirs by decoupled look-back (kernels/cuda/look_back.h), and slots hold numbers in the
-// end.
+// its least one in the end, and bits of the id's hash, as many as there is room for. Ids are placed
+// by tiles of 2,048, most of whose repetitions are found in shared memory: these touch no slot. A
+// bit for each position says whether it is the first of its id, so the number of an id is how many
+// such bits there are before: bits are counted word by word in a launch of their own, and then no
+// block waits for another. Grouped by owners, tiles count theirs by decoupled look-back
+// (kernels/cuda/look_back.h), and slots hold numbers in the end. Launches begin early: what does
+// not depend on the one before is done beside it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +54,7 @@ public:
       : slots(name + ".unique_slots"), slotOf(name + ".unique_slot_of"),
         firsts(name + ".unique_firsts"), repeats(name + ".unique_repeats"),
         ranks(name + ".unique_ranks"), states(name + ".unique_states"),
-        ofOwners(name + ".unique_owners") {}
+        ofOwners(name + ".unique_owners"), ofParts(name + ".unique_parts") {}
 
   /// Takes the scratch of `count` ids: no run of fewer takes any then.
   void reserve(int64_t count, cudaStream_t stream);
@@ -85,7 +86,7 @@ private:
   DeviceArray<uint32_t> slots, slotOf, firsts, repeats;
   DeviceArray<uint2> ranks;
   DeviceArray<Word> states;
-  DeviceArray<uint32_t> ofOwners;
+  DeviceArray<uint32_t> ofOwners, ofParts;
 };
 
 } // namespace genrec::rt::cuda
