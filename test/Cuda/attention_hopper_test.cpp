@@ -55,6 +55,22 @@ TEST(AttentionHopper, PositionSumsAreAddedLate) {
       Config<kCausal + kMasked + kWindow + kPositionBias + kDropout, ScoreKind::softmax, 72, 128>,
       kHopper>(2, {150, 0, 40}, 15);
 }
+/// Rows of the context see keys that nobody else sees: tiles are left out behind theirs, by more
+/// diagonals than slots; and where there are few buckets, tiles at both ends have one.
+TEST(AttentionHopper, PositionSumsInContext) {
+  const auto inContext = [](size_t buckets, int64_t window) {
+    return [=](ReferenceInputs &in) {
+      in.contextual = 10;
+      in.window = window;
+      in.targets = {0};
+      in.positionBias.resize(buckets, 0.25);
+    };
+  };
+  checkAttention<Config<kCausal + kMasked + kWindow + kPositionBias, ScoreKind::silu, 128, 128>,
+                 kHopper>(1, {400}, 16, inContext(1025, 60));
+  checkAttention<Config<kCausal + kMasked + kPositionBias, ScoreKind::silu, 128, 128>, kHopper>(
+      1, {330}, 17, inContext(65, 0));
+}
 /// Sums are rescaled where a later tile has a greater score: from the third on, while the product
 /// of the weights before may run. The window is wider than a tile.
 TEST(AttentionHopper, SoftmaxOverManyTiles) {

@@ -9,7 +9,7 @@ SEGMENTS, LANE_SEGMENTS = HEADERS + "segments_warp.h", HEADERS + "segments.h"
 POOLED, POOLS = KERNELS + "pools.cu", HEADERS + "pools.h"
 GATHERED = HEADERS + "gathered_rows.h"
 PIECES_TESTS, LENGTH_TESTS = "ScatteredSums.OfPiecesOfPieces", "ScatteredSums.OfRowsOfEveryLength"
-WARP_SUM_TESTS, LANE_SUM_TESTS = "Rows/*:DistinctRows*", "SegmentSums.OfLanes*"
+WARP_SUM_TESTS, LANE_SUM_TESTS = "SegmentSums.OfWarps*", "SegmentSums.OfLanes*"
 
 SUMS = [
     Defect("rows that are not there leave terms", SCATTERED, "ScatteredSums.RowsThatAreNotThere*",

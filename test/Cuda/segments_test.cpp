@@ -49,6 +49,27 @@ __global__ void sumRowsTogether(const SegmentSums *sums, int64_t rows, float *ou
   }
 }
 
+/// The same by a warp, 64 columns at a time, for kernels that know D only when they run.
+template <int64_t D>
+__global__ void sumRowsByWarps(const SegmentSums *sums, int64_t rows, float *out) {
+  constexpr int kEach = 2;
+  for (int64_t row = kernels::firstRow<kWarp>(); row < rows; row += kernels::rowStep<kWarp>()) {
+    const int64_t begin = sums->offsets[row], size = sums->offsets[row + 1] - begin;
+    for (int64_t base = laneOf(); base - laneOf() < D; base += kWarp * kEach) {
+      float total[kEach] = {};
+      if (size <= kMostSummed)
+        detail::addTerms(sums->terms, begin, begin + size, base, D, total);
+      else
+        detail::addPieces(sums->pieceSums, sums->pieces[row],
+                          sums->pieces[row] + detail::itemsAfter(size, sums->levels), base, D,
+                          total);
+      for (int c = 0; c < kEach; ++c)
+        if (base + c * kWarp < D)
+          out[row * D + base + c * kWarp] = total[c];
+    }
+  }
+}
+
 /// Adds up from the first item on.
 Floats addedUp(const std::vector<Floats> &items, size_t size) {
   Floats total = items.empty() ? Floats(size) : items[0];
@@ -118,6 +139,12 @@ TEST(SegmentSums, OfLanesAreInOrder) {
   expectSums(sumRows<130, 64, 1>, kThreads, 130, 130); // two warps
   expectSums(sumRowsTogether<50, 8, 2>, kThreads, 50, 50);
   expectSums(sumRowsTogether<130, 64, 1>, kThreads, 130, 130);
+}
+
+TEST(SegmentSums, OfWarpsAreInOrder) {
+  expectSums(sumRowsByWarps<5>, kThreads, 5, 5);
+  expectSums(sumRowsByWarps<50>, kThreads, 50, 50);
+  expectSums(sumRowsByWarps<130>, kThreads, 130, 131);
 }
 
 } // namespace

@@ -372,7 +372,6 @@ private:
   __device__ __forceinline__ void sendStaged() {
     if (staged != kNone)
       sendQueries<C>(shared.sentBy(warp, 0), terms, space, QuerySquare<Shape>(0, warp), staged);
-    staged = kNone;
   }
 };
 
