@@ -1,7 +1,7 @@
 """Packs all that is run on a CUDA device into one folder, and runs it where there is one: `make device`.
 
 Usage: python scripts/device_pack.py [--preset release] [--build FOLDER] [--out FOLDER] [--hkv CHECKOUT]
-    [--peer CHECKOUT] [--examples NAME,…] [--small] [--level 9] [--pack-only]
+    [--peer CHECKOUT] [--programs NAME,…] [--examples NAME,…] [--small] [--level 9] [--pack-only]
 
 The folder, build/device, needs a driver and Python where it runs: carry it there and call `./run PART OUT` in it
 (scripts/device/run.py). It has tests and benchmarks (programs of nvcc, nothing of the toolkit needed), the examples'
@@ -31,6 +31,7 @@ from build import ROOT, binary_folder
 
 MOST_BYTES = 50 << 20
 DICTIONARY_BYTES = 128 << 20  # of the compressor: code that several programs hold is seen, at every level
+NONE = "none"  # of examples
 PARTS, SKIPPED = (1, 2, 3), 77  # of ./run, and its status where there is no device; part 0 is a choice of them
 SCRIPTS = [
     "jobs.py",
@@ -290,7 +291,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--peer", type=Path, help="checkout of meta-recsys/generative-recommenders, to compare MovieLens-1M with"
     )
-    parser.add_argument("--examples", help="only these, separated by commas (default: all)")
+    parser.add_argument("--programs", help="only these tests and benchmarks, separated by commas (default: all)")
+    parser.add_argument("--examples", help="only these, separated by commas; none: none (default: all)")
     parser.add_argument("--small", action="store_true", help="little data, for tests of this script")
     parser.add_argument("--level", type=int, default=9, help="of compression, 0 to 9 (default: 9)")
     parser.add_argument("--pack-only", action="store_true", help="build and pack, and run nothing")
@@ -300,13 +302,26 @@ def parse_arguments() -> argparse.Namespace:
     return given
 
 
-def build(folder: Path, hkv: str | None) -> list[str]:
+def chosen(names: str | None, every: Iterable[str], what: str) -> list[str]:
+    """Those that were asked for; ends the script where there is none of a name."""
+    known = list(every)
+    if names is None:
+        return known
+    asked = [] if names == NONE else names.split(",")
+    for name in asked:
+        if name not in known:
+            fail(f"there is no {what} {name}; there are {', '.join(known)}")
+    return asked
+
+
+def build(folder: Path, hkv: str | None, only: str | None) -> list[str]:
     """Builds the programs; returns their names."""
     if hkv:
         output_of("cmake", f"-DGENREC_HKV={Path(hkv).resolve()}", folder)
-    programs = find_programs(folder)
-    if not programs:
+    every = find_programs(folder)
+    if not every:
         fail("there is no nvcc: install the CUDA toolkit 13.0 and configure again (cmake build)")
+    programs = chosen(only, every, "test or benchmark")
     say(f"building {', '.join(programs)}")
     output_of("ninja", "-C", folder, *programs, "genrec-compile", "genrec-datagen", "genrec_rt_cuda")
     return programs
@@ -319,10 +334,7 @@ def pack_examples(folder: Path, staging: Path, given: argparse.Namespace) -> tup
 
     sizes = device_models.SMALL if given.small else device_models.Sizes()
     packed, refused = {}, {}
-    names = given.examples.split(",") if given.examples else list(device_models.MODELS)
-    for name in names:
-        if name not in device_models.MODELS:
-            fail(f"there is no example {name}; there are {', '.join(device_models.MODELS)}")
+    for name in chosen(given.examples, device_models.MODELS, "example"):
         spec, why = compile_example(name, staging / "examples" / name, folder / "bin", sizes)
         if spec:
             packed[name] = spec
@@ -359,7 +371,7 @@ def pack(folder: Path, out: Path, given: argparse.Namespace) -> None:
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
     programs = {}
-    for name in build(folder, given.hkv):
+    for name in build(folder, given.hkv, given.programs):
         program = Path(shutil.copy2(folder / "bin" / "cuda" / name, staging))
         output_of("strip", program)
         programs[name] = check_program(program)

@@ -99,9 +99,9 @@ class Profile:
                for run in self.runs if run.is_example]  # fmt: skip
         return [*ops, *made]
 
-    def times_of_kernels(self, seconds: float) -> list[Job]:
-        """Those of every run, each within so many seconds."""
-        return [Job(f"times of {run.name}", seconds, self.timer(run), NEEDS, TIME) for run in self.runs]
+    def times_of_kernels(self, seconds: float, launches: int = LAUNCHES) -> list[Job]:
+        """Those of every run, of so many launches, within so many seconds: ncu tells what it timed when it ends."""
+        return [Job(f"times of {run.name}", seconds, self.timer(run, launches), NEEDS, TIME) for run in self.runs]
 
     def profiler(self, run: Run) -> Work:
         """Prints the times of a step's ops: what there is where ncu is not, or may not read counters."""
@@ -124,11 +124,11 @@ class Profile:
         """Runs ncu without the wheels' libraries: there is an nvperf beside cuBLAS, of another version than its own."""
         return part.call([*NCU, *words], seconds, LD_LIBRARY_PATH=os.environ.get("LD_LIBRARY_PATH", ""))
 
-    def timer(self, run: Run) -> Work:
+    def timer(self, run: Run, launches: int) -> Work:
         """Times every kernel of a program."""
 
         def measure(part: Part, job: Job) -> list[str]:
-            words = ["--metrics", TIME, "--launch-count", LAUNCHES, *run.words(part)]
+            words = ["--metrics", TIME, "--launch-count", launches, "--kill", "yes", *run.words(part)]
             outcome = self.run_ncu(part, words, job.seconds)
             rows = read_csv(outcome.output)
             for row in rows:
