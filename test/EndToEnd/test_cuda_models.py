@@ -374,11 +374,11 @@ def expect_same_run(made: Made, folder: Path, steps: int = 8, predicts: bool = T
     """Losses, checkpoints that go from one target to the other and back, metrics and predictions.
 
     Adam divides gradients by their size, so a weight whose gradient is little more than rounding differs by a part of
-    its rate, 1e-3.
+    its rate, 1e-3; of a matrix of 2,500 one or two by more than a fifth of that.
     """
     cpu, cuda = (made.binaries[target] for target in TARGETS)
     atol = 2e-4
-    expect_same_training(made.binaries, made.data, folder, steps, atol)
+    expect_same_training(made.binaries, made.data, folder, steps, atol, 1e-3)
     train(cpu, made.data, folder / "mixed", steps=2)
     train(cuda, made.data, folder / "mixed", "--resume", steps=4)
     train(cpu, made.data, folder / "mixed", "--resume", steps=steps)
