@@ -370,15 +370,15 @@ def expect_same_evaluation(
     return tables
 
 
-def expect_same_run(made: Made, folder: Path, steps: int = 8, predicts: bool = True) -> None:
+def expect_same_run(made: Made, folder: Path, steps: int = 8, predicts: bool = True, outliers: float = 0.0) -> None:
     """Losses, checkpoints that go from one target to the other and back, metrics and predictions.
 
     Adam divides gradients by their size, so a weight whose gradient is little more than rounding differs by a part of
-    its rate, 1e-3; of a matrix of 2,500 one or two by more than a fifth of that.
+    its rate, 1e-3.
     """
     cpu, cuda = (made.binaries[target] for target in TARGETS)
     atol = 2e-4
-    expect_same_training(made.binaries, made.data, folder, steps, atol, 1e-3)
+    expect_same_training(made.binaries, made.data, folder, steps, atol, outliers)
     train(cpu, made.data, folder / "mixed", steps=2)
     train(cuda, made.data, folder / "mixed", "--resume", steps=4)
     train(cpu, made.data, folder / "mixed", "--resume", steps=steps)
@@ -400,7 +400,7 @@ def test_hstu_runs_as_on_the_cpu(hstu: Made, tmp_path: Path) -> None:
 
 
 def test_sasrec_runs_as_on_the_cpu(tmp_path: Path) -> None:
-    expect_same_run(make_retrieval("sasrec", "SASRec", tmp_path), tmp_path, steps=4, predicts=False)
+    expect_same_run(make_retrieval("sasrec", "SASRec", tmp_path), tmp_path, steps=4, predicts=False, outliers=1e-3)
 
 
 @pytest.mark.parametrize(
