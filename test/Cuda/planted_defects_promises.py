@@ -141,5 +141,4 @@ PROMISES = [
            "even < kLeastChunk ? kLeastChunk : even", "kLeastChunk"),
     Defect("a catalogue's rows are the only bound", CHECKS, "RowChecks.ACatalogue*", "last < c.high ? last : c.high", "last"),
     Defect("gradients of a domain above are read row by row", TOUCHED, "DistinctRows.Sums*", "part.parents ? part.parents[i] : i", "i"),
-    Defect("long sums are added one by one", TOUCHED, "DistinctRows.Sums*", "size <= kMostSummed", "true"),
 ]  # fmt: skip

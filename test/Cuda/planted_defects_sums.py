@@ -31,6 +31,7 @@ SUMS = [
     Defect("a mean divides its pieces, too", POOLS, "Pools.RandomLists", "unit.slot < 0 ? unit.end - unit.begin : 1", "unit.end - unit.begin"),
     Defect("a warp pools its first list for all", POOLED, "Pools.RandomLists", "__shfl_sync(0xFFFFFFFFu, first, lane)",
            "__shfl_sync(0xFFFFFFFFu, first, 0)"),
+    Defect("long sums are added one by one", SEGMENTS, "DistinctRows.Sums*", "size <= kMostSummed", "true"),
     Defect("a warp begins anew with each of its rounds", SEGMENTS, WARP_SUM_TESTS, "first == begin", "true"),
     Defect("a warp adds the first of a row to a zero", SEGMENTS, WARP_SUM_TESTS, "isFirst && i == 0", "false"),
     Defect("a warp looks up the terms of its first round", SEGMENTS, WARP_SUM_TESTS, "terms.row(first + lane, ownShare)",

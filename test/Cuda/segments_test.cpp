@@ -54,15 +54,9 @@ template <int64_t D>
 __global__ void sumRowsByWarps(const SegmentSums *sums, int64_t rows, float *out) {
   constexpr int kEach = 2;
   for (int64_t row = kernels::firstRow<kWarp>(); row < rows; row += kernels::rowStep<kWarp>()) {
-    const int64_t begin = sums->offsets[row], size = sums->offsets[row + 1] - begin;
     for (int64_t base = laneOf(); base - laneOf() < D; base += kWarp * kEach) {
       float total[kEach] = {};
-      if (size <= kMostSummed)
-        detail::addTerms(sums->terms, begin, begin + size, base, D, total);
-      else
-        detail::addPieces(sums->pieceSums, sums->pieces[row],
-                          sums->pieces[row] + detail::itemsAfter(size, sums->levels), base, D,
-                          total);
+      addSegment(*sums, row, base, D, total);
       for (int c = 0; c < kEach; ++c)
         if (base + c * kWarp < D)
           out[row * D + base + c * kWarp] = total[c];

@@ -63,16 +63,9 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t count = touched->count;
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * kListWarps + warpOf(); row < count;
        row += static_cast<int64_t>(gridDim.x) * kListWarps) {
-    const int64_t begin = sums->offsets[row], size = sums->offsets[row + 1] - begin;
     for (int64_t base = laneOf(); base - laneOf() < dim; base += kWarp * kEach) {
       float total[kEach] = {};
-      if (size <= kMostSummed) {
-        detail::addTerms(sums->terms, begin, begin + size, base, dim, total);
-      } else {
-        const int64_t first = sums->pieces[row];
-        detail::addPieces(sums->pieceSums, first, first + detail::itemsAfter(size, sums->levels),
-                          base, dim, total);
-      }
+      addSegment(*sums, row, base, dim, total);
 #pragma unroll
       for (int c = 0; c < kEach; ++c)
         if (base + c * kWarp < dim)

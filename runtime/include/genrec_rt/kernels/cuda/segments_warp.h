@@ -143,6 +143,22 @@ __device__ inline void addPieces(const float *sums, int64_t begin, int64_t end, 
 
 } // namespace detail
 
+/// This lane's columns base, base + 32, … of the sum of the gradients of distinct row `row`, in the
+/// order of its terms; of a giant in the order of the tree that follows from the number of its
+/// terms. What lies at `dim` and beyond stays as it is. Called by all lanes of a warp.
+template <int kEach>
+__device__ inline void addSegment(const SegmentSums &sums, int64_t row, int64_t base, int64_t dim,
+                                  float (&total)[kEach]) {
+  const int64_t begin = sums.offsets[row], size = sums.offsets[row + 1] - begin;
+  if (size <= kMostSummed) {
+    detail::addTerms(sums.terms, begin, begin + size, base, dim, total);
+  } else {
+    const int64_t first = sums.pieces[row];
+    detail::addPieces(sums.pieceSums, first, first + detail::itemsAfter(size, sums.levels), base,
+                      dim, total);
+  }
+}
+
 } // namespace genrec::rt::cuda
 
 #endif // GENREC_RT_KERNELS_CUDA_SEGMENTS_WARP_H
