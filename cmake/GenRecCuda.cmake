@@ -4,12 +4,12 @@
 #       compiles each file with nvcc for GENREC_CUDA_ARCHITECTURES, warnings are errors, into static library <name>; nothing
 #       without nvcc. What ptxas says is kept beside each object: scripts/cuda_resources.py checks it against an allowance.
 #       With GENREC_UNITY neighbours are compiled as one file; files for tensor cores (*.sm90.cu) have objects of their own.
-#   add_genrec_cuda_program(<name> [RUNTIME] [DRAFT] [UNITE <n>] [DEFINE <macro>] [OPTIONS <of nvcc>...] [TARGETS <libraries>...] LINK <libraries>... SOURCES <files>...)
+#   add_genrec_cuda_program(<name> [RUNTIME] [UNITE <n>] [DEFINE <macro>] [OPTIONS <of nvcc>...] [TARGETS <libraries>...] LINK <libraries>... SOURCES <files>...)
 #       a program for a machine with a device, bin/cuda/<name>; .cpp files (tests) are compiled by nvcc as well. Needs nothing
 #       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code,
 #       TARGETS static libraries of the build. UNITE: so many neighbours of the list are compiled as one file: nvcc goes through
-#       headers five times, and takes half as long. With a macro its files are compiled once more, into <name>-objects. DRAFT: its machine code is of no
-#       interest where it is not run, and with GENREC_CUDA_DRAFTS it is barely optimised.
+#       headers five times, and takes half as long. With a macro its files are compiled once more, into <name>-objects. With
+#       GENREC_CUDA_DRAFTS programs are barely optimised: their machine code is of no interest where they are not run.
 #   add_genrec_cuda_emulated(<name> <file.cu>...)
 #       the same files as static library <name> for the host: what models of --target=cuda-emulated link
 #   add_genrec_simt_object(<name> <sources>...)
@@ -116,7 +116,7 @@ function(add_genrec_cuda name)
 endfunction()
 
 function(add_genrec_cuda_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME;DRAFT" "DEFINE;UNITE" "OPTIONS;TARGETS;LINK;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME" "DEFINE;UNITE" "OPTIONS;TARGETS;LINK;SOURCES")
   if(NOT GENREC_HAS_CUDA)
     return()
   endif()
@@ -129,7 +129,7 @@ function(add_genrec_cuda_program name)
     # nvcc's level is the host compiler's: what prepares tests and compares is not timed. Kernels are the same.
     list(TRANSFORM GENREC_CUDA_FLAGS REPLACE "^-O3$" "-O1")
   endif()
-  if(program_DRAFT AND GENREC_CUDA_DRAFTS)
+  if(GENREC_CUDA_DRAFTS)
     list(APPEND GENREC_CUDA_FLAGS --Ofast-compile=max)
   endif()
   list(APPEND GENREC_CUDA_FLAGS ${program_OPTIONS})
