@@ -4,7 +4,7 @@ set(GENREC_SANITIZE "" CACHE STRING "sanitizers for every target, as given to -f
 set(GENREC_CUDA "AUTO" CACHE STRING "ON: nvcc must be there; OFF: never use it; AUTO: use it where found")
 set(GENREC_PYTHON "" CACHE FILEPATH "Python of the project's environment (scripts/setup makes build/venv)")
 option(GENREC_COMPILER_ASSERTIONS "assertions in the compiler libraries and tools" ON)
-option(GENREC_UNITY "compile sources of the compiler's libraries six at a time, and the runtime's CUDA sources eight at a time: less where all are compiled, more where one changes" OFF)
+option(GENREC_UNITY "compile sources of libraries and of the runtime's tests six at a time, and the runtime's CUDA sources eight at a time: less where all are compiled, more where one changes" OFF)
 option(GENREC_CUDA_DRAFTS "barely optimise tests and benchmarks for a device, for a build that runs them nowhere" OFF)
 option(GENREC_RUNTIME_ASSERTIONS "assertions in the runtime and in compiled models" OFF)
 

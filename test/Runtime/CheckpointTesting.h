@@ -49,6 +49,12 @@ inline TrainingState stateOf(const Session &session) {
   return state;
 }
 
+/// What is in a file.
+inline std::string bytesOf(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 /// The files below a folder, sorted.
 inline std::vector<std::string> filesIn(const std::string &folder) {
   std::vector<std::string> files;

@@ -18,11 +18,6 @@
 namespace genrec::rt::test {
 namespace {
 
-std::string bytesOf(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// One random change of each kind that disks, copies and people make.
 class Corruptor {
 public:

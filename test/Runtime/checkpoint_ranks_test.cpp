@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t kRows = 40000; // of table "movie": several blocks from each rank
+constexpr int64_t kMovieRows = 40000; // of table "movie": several blocks from each rank
 
 /// What a row of a table holds: ids, then floats.
 using Rows = std::map<int64_t, std::vector<float>>;
@@ -48,7 +48,7 @@ void fill(Session &session, uint32_t seed) {
     TableView table = session.table(name);
     int64_t width = table.dim() * 2;
     const Communicator *comm = session.commOfRows(name[0] == 'm' ? 0 : 1);
-    std::vector<int64_t> ids = ownedIds(comm, name, name[0] == 'm' ? kRows : 1000, seed);
+    std::vector<int64_t> ids = ownedIds(comm, name, name[0] == 'm' ? kMovieRows : 1000, seed);
     auto count = static_cast<int64_t>(ids.size());
     std::vector<float> floats;
     std::vector<Sighting> sightings;
@@ -101,7 +101,7 @@ void saveOn(int32_t ranks, const std::string &folder, bool isReplicated = false)
 /// Bytes of the only generation, tensors and manifest.
 std::string contents(const std::string &folder) {
   std::string tensors = readText(folder + "/step-7/model.safetensors");
-  EXPECT_GT(tensors.size(), kRows * 40U);
+  EXPECT_GT(tensors.size(), kMovieRows * 40U);
   return tensors + readText(folder + "/step-7/manifest.json");
 }
 
@@ -315,7 +315,7 @@ TEST(WarmStartOfRanks, EachTakesTheRowsThatItOwns) {
       EXPECT_EQ(result.filled.size(), 4U);
       TableView table = session.table("movie");
       std::vector<int64_t> ids = table.ids(0, table.size()),
-                           owned = ownedIds(isReplicated ? nullptr : &comm, "movie", kRows, 1);
+                           owned = ownedIds(isReplicated ? nullptr : &comm, "movie", kMovieRows, 1);
       std::sort(ids.begin(), ids.end());
       std::sort(owned.begin(), owned.end());
       EXPECT_TRUE(ids == owned);

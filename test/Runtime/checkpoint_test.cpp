@@ -45,11 +45,6 @@ struct RuledModel {
   genrec_model_desc model;
 };
 
-std::string bytesOf(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(Checkpoint, RowsThatComeAndLeaveByRuleContinueWithTheSameBits) {
   for (auto [bounded, ttl, admitAfter] :
        {std::array<int64_t, 3>{20, 0, 0}, {0, 1, 0}, {0, 0, 15}, {20, 4, 2}}) {

@@ -59,9 +59,9 @@ float gradientOf(int32_t rank, int64_t entry, int64_t i) {
 }
 
 /// Every rank asks for the ids from its number on, each twice, and touches all.
-class Rank {
+class Traveller {
 public:
-  Rank(Communicator &comm, RowTravel travel, Seen &seen, std::mutex &mutex)
+  Traveller(Communicator &comm, RowTravel travel, Seen &seen, std::mutex &mutex)
       : comm(comm), seen(seen), mutex(mutex), table(kIds * kDim),
         exchange(comm, {{kDim, {hashTableName("a")}}}, comm.getSize(), travel) {
     for (int64_t id = 0; id < kIds; ++id)
@@ -127,7 +127,7 @@ Seen runStep(RowTravel travel, int32_t ranks = 2) {
   Seen seen;
   std::mutex mutex;
   runThreadRanks(ranks, [&](Communicator &comm) {
-    Rank rank(comm, travel, seen, mutex);
+    Traveller rank(comm, travel, seen, mutex);
     for (int step = 0; step < 2; ++step) {
       {
         std::lock_guard lock(mutex);
