@@ -481,8 +481,8 @@ def main(source: Path, target: Path) -> None:
             continue
         defects = [(i, d) for i, d in enumerate(DEFECTS, 1) if d.file == name]
         text = planted(path.read_text(), defects)
-        if defects and path.suffix == ".cpp":
-            text = '#include "simt.h"\n' + text
+        include = '#include "simt.h"\n' if defects and path.suffix == ".cpp" else ""
+        text = f'{include}#line 1 "{path}"\n{text}'  # what an accusation names
         to = target / name
         if not to.exists() or to.read_text() != text:
             to.parent.mkdir(parents=True, exist_ok=True)
