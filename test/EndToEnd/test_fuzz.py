@@ -12,7 +12,7 @@ from launching import needs_mpi
 
 
 def test_binaries_of_random_models() -> None:
-    """Four models agree at -O0 and -O2, at -O1 and as users compile them; a model that does not is in the message."""
+    """Four models agree at -O0 and -O2, one of them compiled as users do; a model that does not is in the message."""
     assert "4 seeds agree, 0 disagree" in call(tool("genrec-fuzz"), "--compiled", "--seeds", "1..4")
 
 
