@@ -46,6 +46,14 @@ def call(*arguments: str | Path) -> str:
     return result.stdout
 
 
+def write_draft_toolchain(path: Path) -> Path:
+    """The build's toolchain, with models of the CPU not optimised: the same bits, compiled in a fifth of the time."""
+    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
+    toolchain["compile"] = ["-O0" if flag == "-O3" else flag for flag in toolchain["compile"]]
+    path.write_text(json.dumps(toolchain))
+    return path
+
+
 def read_stream(text: str) -> list[Any]:
     """The JSON values that stand one behind another in `text`."""
     decoder, position, values = json.JSONDecoder(), 0, []

@@ -12,7 +12,7 @@ from types import ModuleType
 import genrec as gr
 import polars as pl
 import pytest
-from compiled import ROOT, call, tool
+from compiled import ROOT, call, tool, write_draft_toolchain
 
 COLUMNS = 60
 PASSES = ("prune-columns", "sink-fanout", "merge-tables", "fuse-transforms", "factor-lookups")
@@ -100,8 +100,8 @@ def losses(binary: Path, data: Path) -> list[float]:
 
 
 def compile_model(small: Path, folder: Path, *flags: str) -> Path:
-    binary = folder / "binary"
-    call(tool("genrec-compile"), small / "model.genrec", *flags, "-o", binary)
+    binary, toolchain = folder / "binary", write_draft_toolchain(folder / "toolchain.json")
+    call(tool("genrec-compile"), small / "model.genrec", *flags, f"--toolchain={toolchain}", "-o", binary)
     return binary
 
 
