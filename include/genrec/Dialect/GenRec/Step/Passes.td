@@ -34,7 +34,8 @@ def RoundFactors : Pass<"genrec-round-factors", "::genrec::ModelOp"> {
     An activation of such a product that is read by slices only is applied to each slice, so that a
     kernel reads the columns that it needs. Each row op that reads one applies it again: what a kernel
     would store of it for another one takes as many bytes as the product's rows. `fold-epilogues` leaves
-    these products alone: what multiplies them on a device has no epilogue but the bias.
+    activations of these products alone: what multiplies them on a device adds a bias and a residual, and
+    has no other epilogue.
 
     A factor that is computed of joined rows, element by element, of whose parts (whole multiples of 8)
     one is there before the library op that makes another one, is computed and rounded by parts, which
