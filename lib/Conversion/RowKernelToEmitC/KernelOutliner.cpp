@@ -369,7 +369,8 @@ void KernelOutliner::bindInput(unsigned input) {
 
 void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
   for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
-    if (llvm::any_of(kernel.getBody().getArgument(input).getUsers(),
+    if (!schedule.isThere(kernel.getBody().getArgument(input)) &&
+        llvm::any_of(kernel.getBody().getArgument(input).getUsers(),
                      [&](Operation *user) { return schedule.isColumn(user) == ofColumns; }))
       bindInput(input);
   unsigned argument = kernel.getInputs().size();

@@ -186,7 +186,10 @@ void genrec::addKernelCosts(RowKernelOp kernel, StepCosts &costs) {
     if (isSource || argument.use_empty() || !seen.insert(input).second ||
         isa_and_nonnull<ParameterRowsOp>(input.getDefiningOp()))
       continue;
-    if (isa<VectorType>(argument.getType()) && getRowDomain(input.getType()))
+    // A part that was stored where it is joined is neither read nor written.
+    if (isJoinedInPlace(kernel, argument.getArgNumber()))
+      costs.addRow(input.getType(), -getRowSize(input.getType()));
+    else if (isa<VectorType>(argument.getType()) && getRowDomain(input.getType()))
       costs.addRow(input.getType(), getReadElements(argument));
     else
       costs.addTensor(input.getType());

@@ -6,16 +6,18 @@
 
 #include "StepCalls.h"
 
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
 
 using namespace mlir;
 using namespace genrec;
 
-/// The rows of factors that products on a device read as they lie end in zeros.
+/// The rows of factors that products on a device read as they lie end in zeros. Those that are part
+/// of joined rows (`plan-memory`) get them with these.
 static void clearBehindFactors(LaunchOp launch, StageBuilder &stage) {
   for (Value result : launch.getResults()) {
     auto type = cast<RankedTensorType>(result.getType());
-    if (type.getElementType().isBF16())
+    if (type.getElementType().isBF16() && getRowAddress(result).stride == getRowSize(type))
       stage.at(launch).callVoid("kernels::clearRowsBehind",
                                 {stage.getStep(), stage.getRowsArgument(result),
                                  stage.getPointer(result), stage.getStride(result)});

@@ -109,6 +109,10 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
     number of the run, and `offset` the buffer's offset in the run's own memory, in bytes per row.
     The live ranges of other buffers that a run uses are extended to the whole run.
 
+    A kernel that joins rows builds them in its result. Where their first part is another kernel's
+    result, and nothing else reads that, both have one buffer: the other kernel stores the part where
+    the joined rows will be (a `stride` of theirs), and the joining one writes what is behind it.
+
     Columns of the data, parameters, constants and views (`shared_rows`, `rows_as_shared`, a
     `slice_columns` outside of row kernels) need no memory. A use of a view extends the live range
     of the value that the view aliases.
@@ -119,7 +123,8 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
   let statistics = [
     Statistic<"buffers", "buffers", "buffers planned">,
     Statistic<"views", "views", "values that are views of others">,
-    Statistic<"paddedBuffers", "padded-buffers", "buffers whose rows are padded">];
+    Statistic<"paddedBuffers", "padded-buffers", "buffers whose rows are padded">,
+    Statistic<"joinedParts", "joined-parts", "parts stored where rows are joined">];
 }
 
 #endif // GENREC_DIALECT_GENREC_STEP_PASSES_TD
