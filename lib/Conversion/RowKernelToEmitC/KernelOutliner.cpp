@@ -390,6 +390,19 @@ void KernelOutliner::hintRowVectors() {
   target.hintVectors(b);
 }
 
+/// The rows of factors that products on a device read as they lie end in zeros. Those that are part
+/// of joined rows (`plan-memory`) get them with these.
+void KernelOutliner::clearBehindFactors() {
+  for (auto [number, result] : llvm::enumerate(kernel.getResults())) {
+    auto type = cast<RankedTensorType>(result.getType());
+    int64_t stride = getRowAddress(result).stride;
+    if (!type.getElementType().isBF16() || stride != getRowSize(type))
+      continue;
+    Value rows = getDomainPointer(b, step, index.getDomain(getRowDomain(type)));
+    b.callVoid("kernels::clearRowsBehind", {rows, resultPointers[number], b.integer(stride)});
+  }
+}
+
 LogicalResult KernelOutliner::outlineColumns(const BodySchedule &schedule) {
   enterNest();
   bindInputs(schedule, /*ofColumns=*/true);
@@ -425,6 +438,7 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
     resultPointers.push_back(llvm::is_contained(accumulated, result) ? Value()
                                                                      : function.arguments[next++]);
   parts = isSplit ? function.arguments[next] : Value();
+  clearBehindFactors();
   preparePlaces();
   prepareAccumulators();
   createPooled();

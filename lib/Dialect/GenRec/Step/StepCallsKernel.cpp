@@ -6,23 +6,10 @@
 
 #include "StepCalls.h"
 
-#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
 
 using namespace mlir;
 using namespace genrec;
-
-/// The rows of factors that products on a device read as they lie end in zeros. Those that are part
-/// of joined rows (`plan-memory`) get them with these.
-static void clearBehindFactors(LaunchOp launch, StageBuilder &stage) {
-  for (Value result : launch.getResults()) {
-    auto type = cast<RankedTensorType>(result.getType());
-    if (type.getElementType().isBF16() && getRowAddress(result).stride == getRowSize(type))
-      stage.at(launch).callVoid("kernels::clearRowsBehind",
-                                {stage.getStep(), stage.getRowsArgument(result),
-                                 stage.getPointer(result), stage.getStride(result)});
-  }
-}
 
 // launch(step, domain, grain, kernel, pointers...), or, for a kernel with accumulated results,
 // launchSums<n>(step, domain, grain, kernel, out, size, ..., pointers...). On a device the mapping
@@ -71,7 +58,6 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   else
     b.callVoid("kernels::launchSums", operands,
                {b.templateInteger(static_cast<int64_t>(accumulators.size()))});
-  clearBehindFactors(launch, stage);
   return success();
 }
 
