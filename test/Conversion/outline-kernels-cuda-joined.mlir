@@ -1,4 +1,8 @@
 // RUN: genrec-opt %s --genrec-attach-target=target=cuda --genrec-outline-kernels | FileCheck %s
+// RUN: genrec-opt %s --genrec-attach-target=target=cuda --genrec-outline-kernels | FileCheck %s --check-prefix=COST
+
+// Of a row that is read in slices, those elements cost that any of them has, each once: 2,560 floats, and the sum.
+// COST: genrec.launch @row_parts{{.*}}#genrec.cost<domain = @user, bytes = 1.024400e+04 : f64,
 
 // A thread that has a row alone joins its parts in an array of its own, the second behind the first.
 // CHECK: emitc.func @row_joined
@@ -68,7 +72,9 @@ genrec.model @parts {
     ^bb0(%v: vector<4096xf32>):
       %a = genrec.row_slice %v from 0 : (vector<4096xf32>) -> vector<1024xf32>
       %b = genrec.row_slice %v from 2048 : (vector<4096xf32>) -> vector<1024xf32>
-      %products = arith.mulf %a, %b : vector<1024xf32>
+      %d = genrec.row_slice %v from 2560 : (vector<4096xf32>) -> vector<1024xf32>
+      %sums = arith.addf %b, %d : vector<1024xf32>
+      %products = arith.mulf %a, %sums : vector<1024xf32>
       %total = vector.reduction <add>, %products : vector<1024xf32> into f32
       genrec.row_yield %total : f32
     }

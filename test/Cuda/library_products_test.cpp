@@ -34,11 +34,15 @@ template <class Product> Copy<char> scratchFor(const Product &product) {
       std::vector<char>(static_cast<size_t>(fastestScratchBytes(product)) + 1, '\xff'));
 }
 
+/// What becomes of sums: a bias is added, then a residual, or all that there is.
+enum class After { bias, residual, all };
+
 /// A product and what belongs to it. `odd` sizes, leading dimensions and addresses are aligned to a
 /// float alone.
 struct Layer {
   int64_t rows, capacity, k, n;
-  bool bf16, transposed, isWhole;
+  bool bf16, transposed;
+  After after;
   std::unique_ptr<HostDomain> host;
   DeviceDomain domain;
   int64_t ldX, ldY;
@@ -46,9 +50,9 @@ struct Layer {
   Copy<float> xs, ws, biases, residuals, pre, y;
 
   Layer(int64_t rows, int64_t capacity, int64_t k, int64_t n, bool bf16, bool transposed,
-        bool isWhole, std::mt19937_64 &random)
+        After after, std::mt19937_64 &random)
       : rows(rows), capacity(capacity), k(k), n(n), bf16(bf16), transposed(transposed),
-        isWhole(isWhole), host(makeRoot(rows, random)), domain(*host, nullptr, capacity),
+        after(after), host(makeRoot(rows, random)), domain(*host, nullptr, capacity),
         ldX(k + k % 2), ldY(n + n % 3), x(rowsOf(rows, capacity + 1, ldX, random)),
         w(randomFloats(k * n, random)), bias(randomFloats(n, random)),
         residual(rowsOf(rows, capacity, n, random)), xs(x), ws(w), biases(bias),
@@ -63,9 +67,10 @@ struct Layer {
     p.weight = ws.data(), p.transposed = transposed, p.bf16 = bf16;
     p.bias = biases.data();
     p.y = y.data() + n % 3, p.ldY = ldY;
-    if (isWhole) {
-      p.activation = Activation::silu;
+    if (after != After::bias)
       p.residual = residuals.data(), p.ldResidual = n;
+    if (after == After::all) {
+      p.activation = Activation::silu;
       p.pre = pre.data(), p.ldPre = n;
     }
     return p;
@@ -82,10 +87,12 @@ struct Layer {
           sum += term, size += std::fabs(term);
         }
         const double bound = static_cast<double>(k + 1) * 0x1p-24 * size + 1e-12;
-        if (isWhole) {
+        if (after == After::all) {
           ASSERT_NEAR(at(before, r * n + c), sum, bound) << "row " << r << " column " << c;
-          sum = sum / (1 + std::exp(-sum)) + at(residual, r * n + c);
+          sum = sum / (1 + std::exp(-sum));
         }
+        if (after != After::bias)
+          sum += at(residual, r * n + c);
         ASSERT_NEAR(at(got, n % 3 + r * ldY + c), sum, 2 * bound + 4e-7 * (1 + std::fabs(sum)))
             << "row " << r << " column " << c;
       }
@@ -96,10 +103,10 @@ TEST(LibraryProducts, RowsTimesAWeight) {
   std::mt19937_64 random(1);
   for (int64_t rows : {0, 1, 65})
     for (auto [k, n] : {std::pair<int64_t, int64_t>(32, 32), {64, 40}, {33, 70}, {100, 37}})
-      for (int variant = 0; variant < 8; ++variant) {
+      for (int variant = 0; variant < 12; ++variant) {
         SCOPED_TRACE(testing::Message()
                      << rows << " rows, " << k << " by " << n << ", " << variant);
-        Layer layer(rows, rows + 9, k, n, variant & 1, variant & 2, variant & 4, random);
+        Layer layer(rows, rows + 9, k, n, variant & 1, variant & 2, After(variant / 4), random);
         const LinearProduct product = layer.product();
         ASSERT_TRUE(libraryTakes(product));
         Copy<char> scratch = scratchFor(product);
@@ -120,10 +127,11 @@ std::vector<Bf16> roundedBefore(const std::vector<float> &values, int64_t rows, 
 TEST(LibraryProducts, OfRowsThatWereRoundedBefore) {
   std::mt19937_64 random(8);
   for (int64_t k : {40, 24}) // of the library, and tiles
-    for (bool transposed : {false, true}) {
-      SCOPED_TRACE(testing::Message() << k << ", " << transposed);
+    for (int variant = 0; variant < 4; ++variant) {
+      SCOPED_TRACE(testing::Message() << k << ", " << variant);
       constexpr int64_t kRows = 65, kCapacity = 74;
-      Layer layer(kRows, kCapacity, k, 48, true, transposed, true, random);
+      const After after = variant & 2 ? After::all : After::residual;
+      Layer layer(kRows, kCapacity, k, 48, true, variant & 1, after, random);
       LinearProduct product = layer.product();
       Copy<char> scratch = scratchFor(product);
       multiplyFastest(product, scratch.data(), testStream());
@@ -144,13 +152,13 @@ TEST(LibraryProducts, OfRowsThatWereRoundedBefore) {
 TEST(LibraryProducts, SmallOnesAreTiles) {
   std::mt19937_64 random(2);
   for (auto [k, n, capacity] : {std::tuple<int64_t, int64_t, int64_t>(31, 64, 9), {64, 1, 9}}) {
-    Layer layer(5, capacity, k, n, false, false, true, random);
+    Layer layer(5, capacity, k, n, false, false, After::all, random);
     EXPECT_FALSE(libraryTakes(layer.product()));
     EXPECT_EQ(fastestScratchBytes(layer.product()), 0);
     multiplyFastest(layer.product(), nullptr, testStream());
     layer.expectRight();
   }
-  Layer none(0, 0, 64, 64, true, false, false, random);
+  Layer none(0, 0, 64, 64, true, false, After::bias, random);
   EXPECT_FALSE(libraryTakes(none.product()));
   multiplyFastest(none.product(), nullptr, testStream());
 }
@@ -386,7 +394,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, LibraryStreams, testing::Range<uint64_t>(1, 5));
 TEST_P(LibraryStreams, ACapturedProductRunsAgain) {
   std::mt19937_64 random(GetParam());
   for (bool bf16 : {false, true}) {
-    Layer layer(20, 40, 64, 48, bf16, false, true, random);
+    Layer layer(20, 40, 64, 48, bf16, false, After::all, random);
     const LinearProduct product = layer.product();
     Copy<char> scratch = scratchFor(product);
     recapture([&] { multiplyFastest(product, scratch.data(), first); });
@@ -405,7 +413,7 @@ TEST_P(LibraryStreams, ACapturedProductRunsAgain) {
 TEST_P(LibraryStreams, EverythingIsInTheStreamThatIsGiven) {
   std::mt19937_64 random(GetParam());
   for (bool bf16 : {false, true}) {
-    Layer layer(20, 40, 64, 48, bf16, true, true, random);
+    Layer layer(20, 40, 64, 48, bf16, true, After::all, random);
     const LinearProduct product = layer.product();
     Copy<char> scratch = scratchFor(product);
     Copy<float> given(layer.x);
@@ -422,8 +430,8 @@ TEST_P(LibraryStreams, EverythingIsInTheStreamThatIsGiven) {
 
 TEST_P(LibraryStreams, NeedScratchOfTheirOwn) {
   std::mt19937_64 random(GetParam());
-  Layer one(5, 9, 32, 32, false, false, false, random),
-      other(5, 9, 32, 32, false, false, false, random);
+  Layer one(5, 9, 32, 32, false, false, After::bias, random),
+      other(5, 9, 32, 32, false, false, After::bias, random);
   Copy<char> scratch = scratchFor(one.product());
   std::string said; // by the call itself, where the first one has run already
   said += accusation([&] {

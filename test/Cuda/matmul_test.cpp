@@ -243,6 +243,34 @@ TEST_P(Product, IsAnOperationOfItsStream) {
               HasSubstr("race between operations: matmul"));
 }
 
+TEST_P(Product, ColumnsOntoUninitialisedMemoryStaySo) {
+  Copy<float> a(std::vector<float>(16, 1.0f)), d(std::vector<float>(16)),
+      more(std::vector<float>(16));
+  float *c = nullptr;
+  GENREC_CUDA_CHECK(cudaMalloc(&c, 64));
+  GENREC_CUDA_CHECK(cudaMemset(c, 0, 32)); // two columns of four
+  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  auto square = layout(4, 4, 4), half = layout(4, 2, 4);
+  auto add = [&](float scale, cublasLtMatrixLayout_t right, cublasLtMatrixLayout_t to) {
+    EXPECT_EQ(cublasLtMatmul(handle, desc, &alpha, a.data(), square, a.data(), right, &scale, c, to,
+                             d.data(), to, nullptr, nullptr, 0, first),
+              CUBLAS_STATUS_SUCCESS);
+  };
+  auto multiply = [&](cublasLtMatrixLayout_t left, cublasLtMatrixLayout_t right) {
+    run(d.data(), left, a.data(), right, more.data(), square, first);
+  };
+  EXPECT_EQ(accusation([&] { add(1, square, square); }), "none");
+  // Two columns are known, as the sums' left side is, by which all of them are made.
+  EXPECT_EQ(accusation([&] { multiply(half, layout(2, 4, 4)); }), "none");
+  EXPECT_THAT(accusation([&] { multiply(square, square); }),
+              HasSubstr("uninitialised device memory: row 2"));
+  EXPECT_EQ(accusation([&] { add(0, square, square); }), "none"); // does not read c
+  EXPECT_EQ(accusation([&] { multiply(square, square); }), "none");
+  EXPECT_EQ(accusation([&] { add(1, half, half); }), "none");
+  EXPECT_EQ(accusation([&] { multiply(square, square); }), "none");
+  GENREC_CUDA_CHECK(cudaFree(c));
+}
+
 TEST_P(Product, ColumnsOfUninitialisedMemoryStaySo) {
   Copy<float> a(std::vector<float>(16, 1.0f)), d(std::vector<float>(16));
   float *b = nullptr;

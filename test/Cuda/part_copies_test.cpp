@@ -3,7 +3,9 @@
 #include "domain_copies.h"
 
 #include "genrec_rt/kernels/cuda/factors.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/part_copies.h"
+#include "genrec_rt/kernels/cuda/rounded_factors.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -113,6 +115,11 @@ TEST(PartCopies, FactorsAreNormal) {
   }
 }
 
+__global__ void clear(const genrec_domain *rows, kernels::Bf16 *values, int64_t width) {
+  kernels::clearRowsBehind(rows, values, width);
+}
+
+/// By the threads of whatever kernel makes the factors: few or many.
 TEST(PartCopies, RowsBehindFactorsAreCleared) {
   constexpr int64_t kWidth = 24, kCapacity = 40;
   for (int64_t count : {0, 1, 33, 40}) {
@@ -121,7 +128,9 @@ TEST(PartCopies, RowsBehindFactorsAreCleared) {
     DeviceDomain domain(*host, nullptr, kCapacity);
     const Bf16 before = fromFloat<Bf16>(7);
     Copy<Bf16> values(std::vector<Bf16>(static_cast<size_t>((kCapacity + 1) * kWidth), before));
-    clearRowsBehind(domain.get(), kCapacity, values.data(), kWidth, testStream());
+    const LaunchShape shape{dim3(count % 2 + 1), dim3(count == 40 ? 256 : 32)};
+    GENREC_CUDA_LAUNCH(testStream(), shape, clear, domain.get(),
+                       reinterpret_cast<kernels::Bf16 *>(values.data()), kWidth);
     const std::vector<Bf16> got = values.fetch();
     for (int64_t i = 0; i < static_cast<int64_t>(got.size()); ++i) {
       const bool isBehind = i >= count * kWidth && i < kCapacity * kWidth;
@@ -131,7 +140,6 @@ TEST(PartCopies, RowsBehindFactorsAreCleared) {
 }
 
 TEST(PartCopies, NothingToCopy) {
-  clearRowsBehind(nullptr, 0, nullptr, 8, testStream());
   copyParts(PartCopy<float>{}, testStream());
   copyParts(PartCopy<Bf16>{}, testStream());
 }

@@ -369,7 +369,8 @@ void KernelOutliner::bindInput(unsigned input) {
 
 void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
   for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
-    if (llvm::any_of(kernel.getBody().getArgument(input).getUsers(),
+    if (!schedule.isThere(kernel.getBody().getArgument(input)) &&
+        llvm::any_of(kernel.getBody().getArgument(input).getUsers(),
                      [&](Operation *user) { return schedule.isColumn(user) == ofColumns; }))
       bindInput(input);
   unsigned argument = kernel.getInputs().size();
@@ -387,6 +388,19 @@ void KernelOutliner::hintRowVectors() {
   // last, as nothing may come between the hint and its loop
   builder.setInsertionPoint(function.rows);
   target.hintVectors(b);
+}
+
+/// The rows of factors that products on a device read as they lie end in zeros. Those that are part
+/// of joined rows (`plan-memory`) get them with these.
+void KernelOutliner::clearBehindFactors() {
+  for (auto [number, result] : llvm::enumerate(kernel.getResults())) {
+    auto type = cast<RankedTensorType>(result.getType());
+    int64_t stride = getRowAddress(result).stride;
+    if (!type.getElementType().isBF16() || stride != getRowSize(type))
+      continue;
+    Value rows = getDomainPointer(b, step, index.getDomain(getRowDomain(type)));
+    b.callVoid("kernels::clearRowsBehind", {rows, resultPointers[number], b.integer(stride)});
+  }
 }
 
 LogicalResult KernelOutliner::outlineColumns(const BodySchedule &schedule) {
@@ -424,6 +438,7 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
     resultPointers.push_back(llvm::is_contained(accumulated, result) ? Value()
                                                                      : function.arguments[next++]);
   parts = isSplit ? function.arguments[next] : Value();
+  clearBehindFactors();
   preparePlaces();
   prepareAccumulators();
   createPooled();

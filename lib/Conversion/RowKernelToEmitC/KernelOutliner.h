@@ -92,6 +92,7 @@ private:
   /// Emits the vectorised loop over the rows for the column ops of `schedule`.
   mlir::LogicalResult outlineColumns(const BodySchedule &schedule);
   void hintRowVectors();
+  void clearBehindFactors();
   void enterNest();
   void leaveNest();
   std::string getRowName(const NestLoop &loop) const;

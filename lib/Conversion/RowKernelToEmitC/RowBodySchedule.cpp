@@ -2,6 +2,8 @@
 
 #include "RowBodySchedule.h"
 
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -227,7 +229,7 @@ void BodySchedule::placeSinks() {
         addSink(&op, 1, nodes[&op].level);
     } else if (isa<RowConcatOp>(op) || op.hasTrait<OpTrait::IsTerminator>()) {
       for (OpOperand &operand : op.getOpOperands())
-        if (isVector(operand.get()) && !isJoinedInPlace(operand))
+        if (isVector(operand.get()) && !isJoinedInPlace(operand) && !isThere(operand.get()))
           addSink(&op, operand.getOperandNumber(), getReady(operand.get(), BodyKind::element));
     }
   }
@@ -250,6 +252,12 @@ bool BodySchedule::isJoinedInPlace(OpOperand &operand) const {
     return false;
   std::optional<unsigned> target = getJoinTarget(concat);
   return target && *target == operand.getOperandNumber();
+}
+
+bool BodySchedule::isThere(Value value) const {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && argument.getArgNumber() < getKernel().getInputs().size() &&
+         genrec::isJoinedInPlace(kernel, argument.getArgNumber());
 }
 
 bool BodySchedule::isStored(Value value) const {

@@ -57,6 +57,8 @@ public:
   BodyKind getKind(mlir::Operation *op) const { return nodes.lookup(op).kind; }
   /// Whether a vector is in memory: in an input, a result or a local array.
   bool isStored(mlir::Value value) const;
+  /// Whether `value` is an input that lies where the kernel joins rows.
+  bool isThere(mlir::Value value) const;
   /// Whether loops recompute `value` rather than load it from a local array.
   bool isCheap(mlir::Value value) const;
   /// The operand number of the yield in whose result's memory the joined row is built; none if it

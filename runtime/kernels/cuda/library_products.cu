@@ -42,8 +42,12 @@ constexpr int64_t kChunkStep = 256;
 /// Where the sums and the bias go, before what is left to do.
 float *sumsOf(const LinearProduct &p) { return p.pre ? p.pre : p.y; }
 int64_t ldOfSums(const LinearProduct &p) { return p.pre ? p.ldPre : p.ldY; }
+/// Whether the library adds the residual onto the sums: nothing comes between.
+bool addsResidual(const LinearProduct &p) {
+  return p.residual && !p.pre && p.activation == Activation::none;
+}
 bool hasMore(const LinearProduct &p) {
-  return p.pre || p.residual || p.activation != Activation::none;
+  return p.pre || p.activation != Activation::none || (p.residual && !addsResidual(p));
 }
 
 /// Rows and columns of the weight as it is stored.
@@ -68,6 +72,10 @@ LibraryShape shapeOf(const LinearProduct &p, int64_t rows) {
   if (p.roundedX)
     s.alignB = alignmentOf(p.roundedX);
   s.alignD = alignmentOf(sumsOf(p));
+  if (addsResidual(p)) {
+    s.addsC = true;
+    s.ldC = p.ldResidual, s.alignC = alignmentOf(p.residual);
+  }
   return s;
 }
 
@@ -129,7 +137,7 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
                        cudaStream_t stream) {
   const LibraryShape shape = shapeOf(p, p.capacity);
   const ProductScratch scratch(p, plans.workspaceBytes(shape), memory);
-  LibraryOperands operands{p.weight, p.x, sumsOf(p), p.bias};
+  LibraryOperands operands{p.weight, p.x, sumsOf(p), p.bias, p.residual};
   if (p.bf16) {
     const int64_t ldX = kernels::roundUp(p.k, 8), ldWeight = kernels::roundUp(weightColumns(p), 8);
     if (copiesX(p))

@@ -124,27 +124,9 @@ template <class To> void launchCopy(const PartCopy<To> &c, cudaStream_t stream) 
     launch<1, 1>(c, stream);
 }
 
-__global__ void __launch_bounds__(kUnitThreads)
-    clearFactors(const genrec_domain *rows, int64_t capacity, uint4 *values, int64_t perRow) {
-  const int64_t first = rows->count * perRow, end = capacity * perRow;
-  for (int64_t i = first + threadInGrid(); i < end; i += threadsInGrid())
-    values[i] = uint4{0, 0, 0, 0};
-}
-
 } // namespace
 
 void copyParts(const PartCopy<Bf16> &copy, cudaStream_t stream) { launchCopy(copy, stream); }
 void copyParts(const PartCopy<float> &copy, cudaStream_t stream) { launchCopy(copy, stream); }
-
-void clearRowsBehind(const genrec_domain *rows, int64_t capacity, Bf16 *values, int64_t width,
-                     cudaStream_t stream) {
-  constexpr int64_t kEach = sizeof(uint4) / sizeof(Bf16);
-  const int64_t perRow = width / kEach;
-  if (capacity <= 0)
-    return;
-  // Mostly an eighth is padding.
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads((capacity / 8 + 1) * perRow, kUnitThreads),
-                     clearFactors, rows, capacity, reinterpret_cast<uint4 *>(values), perRow);
-}
 
 } // namespace genrec::rt::cuda

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace simt {
 
@@ -31,26 +32,40 @@ void accessMatrix(const simtMatrixLayout &layout, const void *values, bool isWri
   }
 }
 
-/// The columns of d that are made of uninitialised memory, where each is made of a column of b of
-/// its own: a product may run over more rows than there are. They stay uninitialised, so that it is
-/// their reader who is accused. Anything else must be initialised.
-std::vector<int64_t> accessColumns(const Matmul &product) {
-  const simtMatrixLayout &b = product.bLayout;
-  const Epilogue epilogue(product.desc.epilogue);
-  std::vector<int64_t> undefined;
-  if (b.order != CUBLASLT_ORDER_COL || product.dLayout.order != CUBLASLT_ORDER_COL ||
-      product.desc.transB != CUBLAS_OP_N || b.batches != 1 || epilogue.rowSums || epilogue.sumsB) {
-    accessMatrix(b, product.b, false);
-    return undefined;
-  }
-  const size_t bytes = static_cast<size_t>(b.rows) * bytesOf(b.type);
-  for (int64_t column = 0; column < b.cols; ++column) {
-    const char *at = static_cast<const char *>(product.b) +
-                     column * b.ld * static_cast<int64_t>(bytesOf(b.type));
+/// Reads a matrix by columns, and adds those with uninitialised memory to `undefined`.
+void accessColumns(const simtMatrixLayout &layout, const void *values,
+                   std::set<int64_t> &undefined) {
+  const size_t bytes = static_cast<size_t>(layout.rows) * bytesOf(layout.type);
+  for (int64_t column = 0; column < layout.cols; ++column) {
+    const char *at = static_cast<const char *>(values) +
+                     column * layout.ld * static_cast<int64_t>(bytesOf(layout.type));
     if (arena().holds(at) && std::memchr(arena().shadowOf(at), fresh, bytes))
-      undefined.push_back(column);
+      undefined.insert(column);
     accessRange(at, bytes, false);
   }
+}
+
+/// Reads b and, where `readsC`, c. The columns of d that are made of uninitialised memory, where
+/// each is made of a column of its own of b and c: a product may run over more rows than there are.
+/// They stay uninitialised, so that it is their reader who is accused. Anything else must be
+/// initialised.
+std::set<int64_t> accessColumns(const Matmul &product, bool readsC) {
+  const simtMatrixLayout &b = product.bLayout, &c = product.cLayout;
+  const Epilogue epilogue(product.desc.epilogue);
+  auto isByColumns = [](const simtMatrixLayout &layout) {
+    return layout.order == CUBLASLT_ORDER_COL && layout.batches == 1;
+  };
+  std::set<int64_t> undefined;
+  if (!isByColumns(b) || !isByColumns(product.dLayout) || (readsC && !isByColumns(c)) ||
+      product.desc.transB != CUBLAS_OP_N || epilogue.rowSums || epilogue.sumsB) {
+    accessMatrix(b, product.b, false);
+    if (readsC)
+      accessMatrix(c, product.c, false);
+    return undefined;
+  }
+  accessColumns(b, product.b, undefined);
+  if (readsC)
+    accessColumns(c, product.c, undefined);
   return undefined;
 }
 
@@ -229,9 +244,7 @@ void runMatmul(const Matmul &product) {
   const float alpha = scalar(product.alpha, product.alphaValue);
   const float beta = scalar(product.beta, product.betaValue);
   accessMatrix(product.aLayout, product.a, false);
-  const std::vector<int64_t> undefined = accessColumns(product);
-  if (beta != 0)
-    accessMatrix(product.cLayout, product.c, false);
+  const std::set<int64_t> undefined = accessColumns(product, beta != 0);
   // Whose workspace it is must not be another's at the same time.
   accessRange(product.workspace, product.workspaceBytes, true);
   if (product.workspaceBytes)

@@ -47,6 +47,11 @@ void StepCosts::addTensor(Type type) {
     get(getRowDomain(tensor)).bytes += getElements(tensor) * getElementBytes(tensor.getElementType());
 }
 
+void StepCosts::addRow(Type type, int64_t elements) {
+  auto tensor = cast<RankedTensorType>(type);
+  get(getRowDomain(tensor)).bytes += elements * getElementBytes(tensor.getElementType());
+}
+
 void StepCosts::addSource(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   get(getRowDomain(tensor)).sourceBytes +=

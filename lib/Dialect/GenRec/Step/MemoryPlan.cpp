@@ -191,6 +191,62 @@ static int64_t getPaddedStride(OpResult result) {
 }
 
 //===----------------------------------------------------------------------===//
+// Joined rows
+//===----------------------------------------------------------------------===//
+
+/// The result of `kernel` whose memory a joined row that begins with `part` is built in, where
+/// nothing else reads either of them.
+static OpResult findJoined(RowKernelOp kernel, BlockArgument part) {
+  if (!part.hasOneUse() || !isa<VectorType>(part.getType()))
+    return {};
+  OpOperand &use = *part.use_begin();
+  auto concat = dyn_cast<RowConcatOp>(use.getOwner());
+  if (!concat || use.getOperandNumber() != 0 || !concat->hasOneUse())
+    return {};
+  for (OpResult result : kernel->getResults())
+    if (kernel.getKernelResultRole(result.getResultNumber()) == ResultRole::aligned &&
+        getYieldedValue(kernel, result.getResultNumber()) == concat.getResult())
+      return result;
+  return {};
+}
+
+OpResult genrec::getJoinedRows(OpResult part) {
+  auto maker = dyn_cast<RowKernelOp>(part.getOwner());
+  if (!maker || !part.hasOneUse() ||
+      maker.getKernelResultRole(part.getResultNumber()) != ResultRole::aligned)
+    return {};
+  OpOperand &use = *part.use_begin();
+  auto kernel = dyn_cast<RowKernelOp>(use.getOwner());
+  if (!kernel || use.getOperandNumber() == 0 ||
+      getRole(kernel, use.getOperandNumber() - 1) != OperandRole::aligned)
+    return {};
+  // The rows of a run of calls have memory of their own; stages have arenas of their own.
+  if (getRowBlock(maker) || getRowBlock(kernel) || getStage(maker) != getStage(kernel))
+    return {};
+  OpResult joined = findJoined(kernel, kernel.getBody().getArgument(use.getOperandNumber() - 1));
+  return joined && !getPaddedStride(part) && !getPaddedStride(joined) ? joined : OpResult();
+}
+
+/// The part of the joined rows `result` that is stored in them before; null if there is none.
+static OpResult getJoinedPart(OpResult result) {
+  auto kernel = dyn_cast<RowKernelOp>(result.getOwner());
+  if (!kernel)
+    return {};
+  for (Value input : kernel.getInputs())
+    if (auto part = dyn_cast<OpResult>(input); part && getJoinedRows(part) == result)
+      return part;
+  return {};
+}
+
+bool genrec::isJoinedInPlace(RowKernelOp kernel, unsigned number) {
+  auto part = dyn_cast<OpResult>(kernel.getInputs()[number]);
+  int64_t buffer = part ? getResultBuffer(part) : -1;
+  return buffer >= 0 && llvm::any_of(kernel->getResults(), [&](OpResult result) {
+           return getResultBuffer(result) == buffer;
+         });
+}
+
+//===----------------------------------------------------------------------===//
 // Slots
 //===----------------------------------------------------------------------===//
 
@@ -200,8 +256,11 @@ static BufferSlot getResultSlot(StepOpInterface step, OpResult result) {
   slot.needed = tensor && (!step || step.ownsResult(result.getResultNumber()));
   if (!slot.needed)
     return slot;
+  slot.sharedWith = getJoinedPart(result);
   slot.name = getValueName(result);
   slot.stride = getPaddedStride(result);
+  if (OpResult joined = getJoinedRows(result))
+    slot.stride = getRowSize(joined.getType());
   int64_t size = slot.stride ? slot.stride : getRowSize(tensor);
   int64_t bytes = size * getElementBytes(tensor.getElementType());
   slot.domain = getRowDomain(tensor);

@@ -24,7 +24,7 @@ public:
   void run();
 
   SmallVector<PlannedBuffer> buffers;
-  int64_t viewCount = 0, padded = 0;
+  int64_t viewCount = 0, padded = 0, joined = 0;
 
 private:
   void orderByStage();
@@ -73,6 +73,11 @@ void Planner::plan(Operation *op) {
   for (BufferSlot &slot : getBufferSlots(op)) {
     if (!slot.needed) {
       ids.push_back(-1);
+      continue;
+    }
+    if (slot.sharedWith) {
+      ids.push_back(getResultBuffer(slot.sharedWith));
+      ++joined;
       continue;
     }
     ids.push_back(buffers.size());
@@ -188,7 +193,8 @@ struct PlanMemoryPass : genrec::impl::PlanMemoryBase<PlanMemoryPass> {
       planner.run();
       buffers += planner.buffers.size();
       views += planner.viewCount;
-      paddedBuffers += planner.padded;
+      paddedBuffers += planner.padded - planner.joined; // parts have a stride, too
+      joinedParts += planner.joined;
     }
   }
 };

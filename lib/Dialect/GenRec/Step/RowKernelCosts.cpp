@@ -18,6 +18,26 @@ double getWidth(Type type) {
   return 1;
 }
 
+/// Elements of a row that a kernel reads: where it reads slices alone, those in any of them.
+int64_t getReadElements(BlockArgument row) {
+  auto vector = dyn_cast<VectorType>(row.getType());
+  if (!vector || !llvm::all_of(row.getUsers(), llvm::IsaPred<RowSliceOp>))
+    return vector ? vector.getNumElements() : 1;
+  SmallVector<std::pair<int64_t, int64_t>> slices;
+  for (Operation *user : row.getUsers()) {
+    auto slice = cast<RowSliceOp>(user);
+    int64_t offset = slice.getOffset();
+    slices.emplace_back(offset, offset + cast<VectorType>(slice.getType()).getNumElements());
+  }
+  llvm::sort(slices);
+  int64_t elements = 0, end = 0;
+  for (auto [first, last] : slices) {
+    elements += std::max<int64_t>(last - std::max(first, end), 0);
+    end = std::max(end, last);
+  }
+  return elements;
+}
+
 /// Bytes of the part of `source` that one index gathers.
 double getPickedBytes(Type source) {
   auto tensor = cast<RankedTensorType>(source);
@@ -163,8 +183,15 @@ void genrec::addKernelCosts(RowKernelOp kernel, StepCosts &costs) {
     }
     if (isSource && seen.insert(input).second)
       costs.addSource(input.getType());
-    if (!isSource && !argument.use_empty() && seen.insert(input).second &&
-        !isa_and_nonnull<ParameterRowsOp>(input.getDefiningOp()))
+    if (isSource || argument.use_empty() || !seen.insert(input).second ||
+        isa_and_nonnull<ParameterRowsOp>(input.getDefiningOp()))
+      continue;
+    // A part that was stored where it is joined is neither read nor written.
+    if (isJoinedInPlace(kernel, argument.getArgNumber()))
+      costs.addRow(input.getType(), -getRowSize(input.getType()));
+    else if (isa<VectorType>(argument.getType()) && getRowDomain(input.getType()))
+      costs.addRow(input.getType(), getReadElements(argument));
+    else
       costs.addTensor(input.getType());
   }
   OpCost row;

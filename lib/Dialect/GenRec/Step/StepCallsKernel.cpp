@@ -11,17 +11,6 @@
 using namespace mlir;
 using namespace genrec;
 
-/// The rows of factors that products on a device read as they lie end in zeros.
-static void clearBehindFactors(LaunchOp launch, StageBuilder &stage) {
-  for (Value result : launch.getResults()) {
-    auto type = cast<RankedTensorType>(result.getType());
-    if (type.getElementType().isBF16())
-      stage.at(launch).callVoid("kernels::clearRowsBehind",
-                                {stage.getStep(), stage.getRowsArgument(result),
-                                 stage.getPointer(result), stage.getStride(result)});
-  }
-}
-
 // launch(step, domain, grain, kernel, pointers...), or, for a kernel with accumulated results,
 // launchSums<n>(step, domain, grain, kernel, out, size, ..., pointers...). On a device the mapping
 // stands for the grain, launchSums takes the shapes of the sums before the kernel, and launchPools,
@@ -69,7 +58,6 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   else
     b.callVoid("kernels::launchSums", operands,
                {b.templateInteger(static_cast<int64_t>(accumulators.size()))});
-  clearBehindFactors(launch, stage);
   return success();
 }
 

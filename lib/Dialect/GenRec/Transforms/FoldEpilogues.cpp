@@ -1,5 +1,6 @@
 //===- FoldEpilogues.cpp - folds epilogues into matrix products -----------===//
 
+#include "RecomputeCost.h"
 #include "RowOps.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -18,12 +19,14 @@ using namespace genrec;
 // Conditions
 //===----------------------------------------------------------------------===//
 
-/// Products are compiled for f32 only; the interpreter also has other element types. One whose
-/// factor was rounded before is a library's, which has no epilogue: another kernel would have to
-/// read the product back in any case, and row kernels write what the next ops need of it.
-static bool isFoldable(LinearOp op) {
-  return getElementTypeOrSelf(op.getType()).isF32() &&
-         getElementTypeOrSelf(op.getX().getType()).isF32();
+/// Products are compiled for f32 only; the interpreter also has other element types.
+static bool isFoldable(LinearOp op) { return getElementTypeOrSelf(op.getType()).isF32(); }
+
+/// Whether the factor was rounded before. The product is a library's then, which adds a residual
+/// but has no activation of ours: another kernel would have to read the product back in any case,
+/// and row kernels write what the next ops need of it.
+static bool isRoundedBefore(LinearOp op) {
+  return getElementTypeOrSelf(op.getX().getType()).isBF16();
 }
 
 static Activation getActivation(Operation *op) {
@@ -82,6 +85,18 @@ static bool isInMemory(Value value, Value x) {
   return needed.contains(maker);
 }
 
+/// Whether kernels would rather compute `value` again than keep it, as a row that they look up.
+/// Storing it for a library's product would save no bytes.
+static bool isComputedAgain(Value value) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker || !isRowOp(maker) || isReadFromMemory(value) || !isRecomputable(maker))
+    return false;
+  double cost = getArithmeticCost(maker);
+  for (unsigned index = 0; index < maker->getNumOperands(); ++index)
+    cost += getReadCost(maker, index);
+  return cost <= 2.0 * getRowBytes(value.getType());
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -107,7 +122,7 @@ private:
 
 bool FoldEpilogues::fold(LinearOp product) {
   Value last = product.getResult(), residual;
-  Operation *activation = findActivation(last);
+  Operation *activation = isRoundedBefore(product) ? nullptr : findActivation(last);
   bool keepsProduct = activation && !last.hasOneUse();
   if (activation)
     last = activation->getResult(0);
@@ -122,7 +137,8 @@ bool FoldEpilogues::fold(LinearOp product) {
     addition = {};
   if (addition) {
     residual = addition.getLhs() == last ? addition.getRhs() : addition.getLhs();
-    if (!isInMemory(residual, product.getX()))
+    if (!isInMemory(residual, product.getX()) ||
+        (isRoundedBefore(product) && isComputedAgain(residual)))
       addition = {}, residual = Value();
   }
   if (!activation && !addition)

@@ -43,6 +43,8 @@ public:
 
   /// Adds one sequential read or write of a tensor; other types cost nothing.
   void addTensor(mlir::Type type);
+  /// Adds `elements` elements of each row of a tensor with a domain.
+  void addRow(mlir::Type type, int64_t elements);
   /// Adds a tensor that rows are gathered from.
   void addSource(mlir::Type type);
   /// Adds one read of every operand and one write of every result.

@@ -48,6 +48,13 @@ enum PickRowsSlot { kPickedIdentitySlot = 0, kPickedBitsSlot = 1 };
 /// attention with softmax scores: log of the sum of exponentials, per row and head.
 enum AttentionSlot { kLogSumExpSlot = 0 };
 
+/// The joined rows that `part` lies in from the first column on: a kernel builds them in the memory
+/// of its result, and reads of `part`, the first of what it joins, nothing else. The kernel that
+/// makes `part` then stores it there. Null for other values.
+mlir::OpResult getJoinedRows(mlir::OpResult part);
+/// Whether `plan-memory` has put input `number` of `kernel` into the rows that it joins.
+bool isJoinedInPlace(RowKernelOp kernel, unsigned number);
+
 /// The memory that an op needs. Slot i of the first `getNumResults()` slots is for result i, and
 /// empty if that result has no memory of its own. The slots of `StepOpInterface::addOwnSlots`
 /// follow.

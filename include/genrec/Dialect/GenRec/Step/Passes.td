@@ -34,7 +34,8 @@ def RoundFactors : Pass<"genrec-round-factors", "::genrec::ModelOp"> {
     An activation of such a product that is read by slices only is applied to each slice, so that a
     kernel reads the columns that it needs. Each row op that reads one applies it again: what a kernel
     would store of it for another one takes as many bytes as the product's rows. `fold-epilogues` leaves
-    these products alone: what multiplies them on a device has no epilogue but the bias.
+    activations of these products alone: what multiplies them on a device adds a bias and a residual, and
+    has no other epilogue.
 
     A factor that is computed of joined rows, element by element, of whose parts (whole multiples of 8)
     one is there before the library op that makes another one, is computed and rounded by parts, which
@@ -108,6 +109,10 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
     number of the run, and `offset` the buffer's offset in the run's own memory, in bytes per row.
     The live ranges of other buffers that a run uses are extended to the whole run.
 
+    A kernel that joins rows builds them in its result. Where their first part is another kernel's
+    result, and nothing else reads that, both have one buffer: the other kernel stores the part where
+    the joined rows will be (a `stride` of theirs), and the joining one writes what is behind it.
+
     Columns of the data, parameters, constants and views (`shared_rows`, `rows_as_shared`, a
     `slice_columns` outside of row kernels) need no memory. A use of a view extends the live range
     of the value that the view aliases.
@@ -118,7 +123,8 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
   let statistics = [
     Statistic<"buffers", "buffers", "buffers planned">,
     Statistic<"views", "views", "values that are views of others">,
-    Statistic<"paddedBuffers", "padded-buffers", "buffers whose rows are padded">];
+    Statistic<"paddedBuffers", "padded-buffers", "buffers whose rows are padded">,
+    Statistic<"joinedParts", "joined-parts", "parts stored where rows are joined">];
 }
 
 #endif // GENREC_DIALECT_GENREC_STEP_PASSES_TD

@@ -38,6 +38,8 @@ struct BufferSlot {
   bool needed = true;
   bool untilEnd = false; ///< live until the end of the program, as arrays of a domain are
   int64_t stride = 0;    ///< elements from one row to the next; 0: rows are contiguous
+  /// The value whose buffer this is, too: the first part of joined rows, which is stored in them.
+  mlir::OpResult sharedWith = {};
 };
 
 /// Own slot `slot` of op `maker`.

@@ -49,6 +49,10 @@ def FoldEpilogues : GenRecPass<"genrec-fold-epilogues"> {
     it is not computed by row-wise ops, or an op that is not row-wise reads it, or the product
     depends on it (in a residual connection an earlier kernel computes the product's input from it).
 
+    A product whose factor `round-factors` has rounded before is a device's library's. It adds a
+    residual onto its sums, but no activation is folded into it, nor a residual that kernels would
+    rather compute again than keep (a row that is looked up).
+
     ```mlir
     %p = genrec.linear %n, %w bias %b
     %a = genrec.silu %p

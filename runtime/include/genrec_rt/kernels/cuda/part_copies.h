@@ -33,10 +33,6 @@ template <class To> struct PartCopy {
 void copyParts(const PartCopy<Bf16> &copy, cudaStream_t stream);
 void copyParts(const PartCopy<float> &copy, cudaStream_t stream);
 
-/// Rows of `width` elements, a multiple of 8, become 0 behind the last one, up to `capacity`.
-void clearRowsBehind(const genrec_domain *rows, int64_t capacity, Bf16 *values, int64_t width,
-                     cudaStream_t stream);
-
 } // namespace genrec::rt::cuda
 
 #endif // GENREC_RT_KERNELS_CUDA_PART_COPIES_H

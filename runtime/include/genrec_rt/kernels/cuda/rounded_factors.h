@@ -9,8 +9,8 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ROUNDED_FACTORS_H
 #define GENREC_RT_KERNELS_CUDA_ROUNDED_FACTORS_H
 
+#include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/factors.h"
-#include "genrec_rt/kernels/cuda/part_copies.h"
 #include "genrec_rt/kernels/cuda/step.h"
 #include "genrec_rt/kernels/shared/row_values.h"
 
@@ -25,10 +25,13 @@ inline const cuda::Bf16 *asFactors(const Bf16 *values) {
   return reinterpret_cast<const cuda::Bf16 *>(values);
 }
 
-/// Rows behind the last one, `width` elements each, become 0.
-inline void clearRowsBehind(genrec_step *step, const genrec_domain *rows, Bf16 *values,
-                            int64_t width) {
-  cuda::clearRowsBehind(rows->device, rows->capacity, asFactors(values), width, streamOf(step));
+/// Rows behind the last one, of `width` elements each, become 0, by all threads of the kernel that
+/// makes the others.
+__device__ inline void clearRowsBehind(const genrec_domain *rows, Bf16 *values, int64_t width) {
+  const int64_t words = width * static_cast<int64_t>(sizeof(Bf16)) / 16;
+  const int64_t first = rows->count * words, end = rows->capacity * words;
+  for (int64_t i = first + cuda::threadInGrid(); i < end; i += cuda::threadsInGrid())
+    reinterpret_cast<uint4 *>(values)[i] = uint4{0, 0, 0, 0};
 }
 
 } // namespace genrec::rt::kernels
