@@ -24,7 +24,7 @@ set(undamaged concat_test device_model device_ranks_test device_steps_test devic
     sized_products_test)
 list(JOIN undamaged "|" undamaged)
 add_genrec_simt_tests(genrec-simt-defects RUNTIME ${planted}
-  attention_hopper_test.cpp attention_list_test.cpp attention_mma_test.cpp attention_plain_test.cpp attention_prepare_test.cpp attention_times_test.cpp cache_test.cpp store_test.cpp
+  attention_hopper_test.cpp attention_list_test.cpp attention_mask_test.cpp attention_mma_test.cpp attention_plain_test.cpp attention_prepare_test.cpp attention_times_test.cpp cache_test.cpp store_test.cpp
   row_rules_test.cpp hot_rows_test.cpp unique_test.cpp prefix_sums_test.cpp scattered_sums_test.cpp segments_test.cpp pools_test.cpp
   cross_attention_test.cpp cached_store_test.cpp row_exchange_test.cpp columns_test.cpp linear_products_test.cpp large_sizes_test.cpp
   distinct_rows_test.cpp gathered_rows_test.cpp row_bodies_test.cpp row_sums_test.cpp
