@@ -100,9 +100,19 @@ void completeCopy(Thread &thread, const SmallCopy &copy) {
 
 //===-- reductions --------------------------------------------------------===//
 
-void completeReduction(const Reduction &reduction) {
+void readTerms(Thread &thread, Reduction &reduction) {
+  if (reduction.isRead)
+    return;
+  reduction.isRead = true;
+  reduction.terms.assign(reduction.from, reduction.from + reduction.count);
+  thread.knows.known.here.learn(reduction.reader, reduction.readClock);
+}
+
+void completeReduction(Thread &thread, Reduction &reduction) {
+  readTerms(thread, reduction);
   for (int i = 0; i < reduction.count; ++i)
-    reduction.to[i] += reduction.from[i];
+    reduction.to[i] += reduction.terms[static_cast<size_t>(i)];
+  thread.knows.known.here.learn(reduction.actor, reduction.clock);
 }
 
 } // namespace
@@ -261,14 +271,15 @@ void startReduction(int *to, const int *from, int bytes, const Place &place) {
   Thread &thread = current();
   if (bytes % 16 || reinterpret_cast<uintptr_t>(to) % 16 || reinterpret_cast<uintptr_t>(from) % 16)
     fail("bulk reduction that is not aligned to 16 bytes, at " + placeText(place));
+  auto [reader, readClock] = newBulkActor(*machine.block);
   auto [actor, clock] = newBulkActor(*machine.block);
   Handed knows = thread.knows;
   knows.known.here.learn(static_cast<size_t>(thread.number), thread.clock);
-  access({knows.known, &knows.fenced, actor, clock}, from, static_cast<size_t>(bytes), false);
+  access({knows.known, &knows.fenced, reader, readClock}, from, static_cast<size_t>(bytes), false);
   Accessor adds{knows.known, nullptr, actor, clock, true};
   access(adds, to, static_cast<size_t>(bytes), false);
   access(adds, to, static_cast<size_t>(bytes), true);
-  thread.reductions.push_back({to, from, bytes / 4, actor, clock});
+  thread.reductions.push_back({to, from, bytes / 4, reader, actor, readClock, clock});
 }
 
 void commitReductions() {
@@ -276,13 +287,19 @@ void commitReductions() {
   current().committedReductions = current().reductions.size();
 }
 
+// They add late: what has been read may still be on its way.
+void waitForReductionReads() {
+  Inside inside;
+  Thread &thread = current();
+  for (size_t i = 0; i < thread.committedReductions; ++i)
+    readTerms(thread, thread.reductions[i]);
+}
+
 void waitForReductions() {
   Inside inside;
   Thread &thread = current();
-  for (size_t i = 0; i < thread.committedReductions; ++i) {
-    completeReduction(thread.reductions[i]);
-    thread.knows.known.here.learn(thread.reductions[i].actor, thread.reductions[i].clock);
-  }
+  for (size_t i = 0; i < thread.committedReductions; ++i)
+    completeReduction(thread, thread.reductions[i]);
   thread.reductions.erase(thread.reductions.begin(),
                           thread.reductions.begin() +
                               static_cast<ptrdiff_t>(thread.committedReductions));

@@ -85,8 +85,10 @@ struct Reduction {
   int *to;
   const int *from;
   int count;
-  size_t actor;
-  Clock clock;
+  size_t reader, actor; ///< that reads shared memory, and that adds
+  Clock readClock, clock;
+  std::vector<int> terms = {}; ///< once they are read
+  bool isRead = false;
 };
 
 /// A relaxed store that others do not see yet.

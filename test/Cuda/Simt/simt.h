@@ -239,6 +239,8 @@ void waitForCopies(size_t left);
 /// Adds integers in shared memory to device memory, by groups (cp.reduce.async.bulk).
 void startReduction(int *to, const int *from, int bytes, const Place &place);
 void commitReductions();
+/// Until they have read shared memory, and until they are done.
+void waitForReductionReads();
 void waitForReductions();
 
 /// wgmma.fence, commit_group and wait_group.

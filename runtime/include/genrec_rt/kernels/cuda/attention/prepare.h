@@ -276,17 +276,18 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
     findGreatest<C>(args, space);
 }
 
-/// Turns the sums of bias gradients into floats, by all threads of a grid.
+/// Turns the sums of bias gradients into floats, among `threads` threads.
 template <class C>
 __device__ void writeBiasGradients(const AttentionArgs<typename C::Element> &args,
                                    const AttentionGradients<typename C::Element> &gradients,
-                                   const BackwardSpace &space, int pairBits) {
+                                   const BackwardSpace &space, int pairBits, int64_t thread,
+                                   int64_t threads) {
   const BiasQuantum quantum(space.greatest, pairBits);
   if constexpr (C::PositionBias)
-    for (int64_t b = threadInGrid(); b < args.positionBuckets; b += threadsInGrid())
+    for (int64_t b = thread; b < args.positionBuckets; b += threads)
       gradients.dPositionBias[b] = quantum.value(space.positionSums[b]);
   if constexpr (C::TimeBias)
-    for (int64_t b = threadInGrid(); b < args.timeBuckets; b += threadsInGrid())
+    for (int64_t b = thread; b < args.timeBuckets; b += threads)
       gradients.dTimeBias[b] = quantum.value(space.timeSums[b]);
 }
 template <class C>
@@ -294,11 +295,24 @@ __global__ void __launch_bounds__(kPrepareThreads)
     attentionBiasGradients(AttentionArgs<typename C::Element> args,
                            AttentionGradients<typename C::Element> gradients, BackwardSpace space,
                            int pairBits) {
-  writeBiasGradients<C>(args, gradients, space, pairBits);
+  writeBiasGradients<C>(args, gradients, space, pairBits, threadInGrid(), threadsInGrid());
 }
 
-/// Turns querySums into dQ, and the sums of bias gradients as well. Where there are such sums, rows
-/// are aligned.
+/// Turns eight sums of a row of dQ into it.
+template <class Results>
+__device__ __forceinline__ void storeQueryOctet(const Results &results, int64_t row, int64_t head,
+                                                int octet, const int4 (&sums)[2], float quantum) {
+  float x[kOctet];
+  for (int e = 0; e < kOctet; ++e) {
+    const int4 &four = sums[e / 4];
+    const int sum = e % 4 == 0 ? four.x : e % 4 == 1 ? four.y : e % 4 == 2 ? four.z : four.w;
+    x[e] = static_cast<float>(sum) * quantum;
+  }
+  results.store(row, head, octet, x);
+}
+
+/// Turns querySums into dQ, and the sums of bias gradients as well, at the level `mma`. Where there
+/// are such sums, rows are aligned.
 template <class C>
 __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
     attentionQueryGradients(AttentionArgs<typename C::Element> args,
@@ -309,7 +323,7 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
   auto *dQ = resultOf<C>(gradients.dQ, gradients.floatDQ);
   const HeadRows<C::Qk, std::remove_pointer_t<decltype(dQ)>, true> results(dQ, gradients.ldDQ);
   if constexpr (kHasBiases<C>)
-    writeBiasGradients<C>(args, gradients, space, pairBits);
+    writeBiasGradients<C>(args, gradients, space, pairBits, threadInGrid(), threadsInGrid());
   forRowSpans<C>(args, [&](const Span &span) {
     ListCursor list;
     ListBounds<C> bounds;
@@ -342,16 +356,7 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
           const int octet = p * Span::kLanes + Span::lane();
           if (octet * kOctet >= C::Qk || !span.exists(i + r))
             continue;
-          float x[kOctet];
-          for (int e = 0; e < kOctet; ++e) {
-            const int4 &four = sums[r][p][e / 4];
-            const int sum = e % 4 == 0   ? four.x
-                            : e % 4 == 1 ? four.y
-                            : e % 4 == 2 ? four.z
-                                         : four.w;
-            x[e] = static_cast<float>(sum) * quantum;
-          }
-          results.store(span.row(i + r), span.head, octet, x);
+          storeQueryOctet(results, span.row(i + r), span.head, octet, sums[r][p], quantum);
         }
       }
     }

@@ -64,7 +64,7 @@ using simt::waitForPhase;
 using Barrier = uint64_t;
 inline void prefetchMap(const TensorMap &) {}
 inline void commitBulk() { simt::commitReductions(); }
-inline void waitForBulkReads() { simt::waitForReductions(); }
+inline void waitForBulkReads() { simt::waitForReductionReads(); }
 inline void waitForBulk() { simt::waitForReductions(); }
 template <int Registers> void giveRegisters() {}
 template <int Registers> void takeRegisters() {}
