@@ -27,7 +27,7 @@ add_genrec_simt_tests(genrec-simt-defects RUNTIME ${planted}
   attention_hopper_test.cpp attention_list_test.cpp attention_mma_test.cpp attention_plain_test.cpp attention_prepare_test.cpp attention_times_test.cpp cache_test.cpp store_test.cpp
   row_rules_test.cpp hot_rows_test.cpp unique_test.cpp prefix_sums_test.cpp scattered_sums_test.cpp segments_test.cpp pools_test.cpp
   cross_attention_test.cpp cached_store_test.cpp row_exchange_test.cpp columns_test.cpp linear_products_test.cpp large_sizes_test.cpp
-  distinct_rows_test.cpp gathered_rows_test.cpp row_bodies_test.cpp row_sums_test.cpp
+  distinct_rows_test.cpp gathered_rows_test.cpp row_bodies_test.cpp row_sums_test.cpp rows_test.cpp
   "$<FILTER:$<TARGET_OBJECTS:genrec-simt-tests>,INCLUDE,/(${undamaged})\\.cpp>" ${planted_sources})
 if(TARGET genrec-simt-defects)
   target_link_libraries(genrec-simt-defects PRIVATE genrec_cpu_reference)

@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kUnitThreads)
     clearFactors(const genrec_domain *rows, int64_t capacity, uint4 *values, int64_t perRow) {
   const int64_t first = rows->count * perRow, end = capacity * perRow;
   for (int64_t i = first + threadInGrid(); i < end; i += threadsInGrid())
-    values[i] = uint4{0, 0, 0, 0};
+    storeWhole(values + i, uint4{0, 0, 0, 0});
 }
 
 } // namespace
