@@ -140,6 +140,21 @@ TEST_F(CudaCache, TheLeastFrequentLeavesFirst) {
   }
 }
 
+/// The steps of docs/cuda.md: eight between powers of two, up to the last that a byte holds.
+TEST_F(CudaCache, ScoresOfCounts) {
+  for (auto [count, score] : {std::pair<uint64_t, uint32_t>(0, 0),
+                              {15, 15},
+                              {16, 16},
+                              {17, 16},
+                              {18, 17},
+                              {31, 23},
+                              {32, 24},
+                              {uint64_t(1) << 33, 248},
+                              {uint64_t(1) << 34, 255},
+                              {~uint64_t(0), 255}})
+    EXPECT_EQ(cuda::frequencyScore(count), score) << count;
+}
+
 TEST_F(CudaCache, OfEqualScoresTheLeastHashLeaves) {
   std::vector<int64_t> ids = range(0, 60), byHash = ids;
   auto hash = [](int64_t id) { return splitMix64(static_cast<uint64_t>(id)); };
@@ -232,6 +247,24 @@ TEST_F(CudaCache, MarksOfCallsLongAgoAreNotTheCurrentOne) {
     byTime.insert({std::min<int64_t>(call, 127)});
   byTime.insert(range(1000, 128)); // every row was touched in another call
   EXPECT_EQ(byTime.refused(), 0);
+}
+
+/// In more buckets than there are warps: in the emulator, four blocks of eight.
+TEST_F(CudaCache, MarksOfAllBucketsAreNumberedAnew) {
+  constexpr int64_t kRows = 40 * 128;
+  CudaStore store(configOf(2, 0), CacheLimit{kRows});
+  CacheReference reference(kRows, CacheScore::recency);
+  std::mt19937_64 random(3);
+  for (uint32_t call = 0; call < cuda::kLastCall + 10; ++call) {
+    Ids ids(20);
+    for (int64_t &id : ids)
+      id = static_cast<int64_t>(random() % 9000);
+    store.insert(ids);
+    reference.insert(ids);
+  }
+  store.insert(range(10000, 4000));
+  reference.insert(range(10000, 4000));
+  EXPECT_EQ(idsOf(store), reference.ids());
 }
 
 TEST_F(CudaCache, AgreesWithTheRuleAtEverySize) {

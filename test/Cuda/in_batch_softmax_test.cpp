@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace genrec::rt::cuda::test::in_batch {
 namespace {
 
@@ -113,6 +115,22 @@ TEST(InBatchSoftmax, AgreesWithTheCpu) {
 TEST(InBatchSoftmax, WideVectorsAndManyTiles) {
   expectSame(20, 130, true, false);
   expectSame(330, 3, false, true);
+}
+
+/// As exact as a small number is, where 1 and it are 1.
+TEST(InBatchSoftmax, ARowFarAboveOthersHasASmallLoss) {
+  Batch batch(2, 2, false, false);
+  batch.id = {1, 2};
+  for (size_t row : {0, 1})
+    for (size_t column : {0, 1}) {
+      batch.query[row * 5 + column] = row == column;
+      batch.item[row * 3 + column] = row == column ? 6 : 0;
+    }
+  const Results expected = onCpu(batch), got = onDevice(batch);
+  for (size_t row : {0, 1}) {
+    EXPECT_NEAR(expected.loss[row], std::exp(-20.0), 1e-12);
+    EXPECT_NEAR(got.loss[row], expected.loss[row], 1e-12);
+  }
 }
 
 TEST(InBatchSoftmax, ARowThatIsAloneHasNoLoss) {

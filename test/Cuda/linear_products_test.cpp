@@ -28,8 +28,9 @@ std::vector<float> randomFloats(int64_t count, std::mt19937_64 &random) {
   return values;
 }
 
-/// Fewer rows than a tile, a tile, more than one; sizes that fill no tile.
-constexpr int64_t kRows[] = {0, 1, 63, 64, 65, 200};
+/// Fewer rows than a tile, a tile, more than one, more than the emulator's four blocks have at
+/// once; sizes that fill no tile.
+constexpr int64_t kRows[] = {0, 1, 63, 64, 65, 300};
 constexpr int64_t kSizes[][2] = {{1, 1}, {3, 64}, {64, 32}, {17, 70}, {65, 5}};
 
 TEST(LinearProducts, RowsTimesAWeightWithEveryEpilogue) {
@@ -41,11 +42,12 @@ TEST(LinearProducts, RowsTimesAWeightWithEveryEpilogue) {
         DeviceDomain domain(*host, nullptr, rows + 9);
         std::vector<float> x = randomFloats((rows + 1) * (k + 2), random),
                            w = randomFloats(k * n, random);
+        const int64_t ldPre = n + 1, ldMore = n + 2, ldY = n + 3;
         std::vector<float> bias = randomFloats(n, random),
-                           more = randomFloats((rows + 1) * n, random);
+                           more = randomFloats((rows + 1) * ldMore, random);
         Copy<float> xs(x), ws(w), biases(bias), residual(more);
-        Copy<float> pre(std::vector<float>(static_cast<size_t>((rows + 9) * n), -7)),
-            y(pre.fetch());
+        Copy<float> pre(std::vector<float>(static_cast<size_t>((rows + 9) * ldPre), -7)),
+            y(std::vector<float>(static_cast<size_t>((rows + 9) * ldY), -7));
         LinearProduct product;
         product.rows = domain.get();
         product.capacity = rows + 9;
@@ -58,11 +60,11 @@ TEST(LinearProducts, RowsTimesAWeightWithEveryEpilogue) {
         product.bias = biases.data();
         product.activation = Activation::relu;
         product.residual = residual.data();
-        product.ldResidual = n;
+        product.ldResidual = ldMore;
         product.pre = pre.data();
-        product.ldPre = n;
+        product.ldPre = ldPre;
         product.y = y.data();
-        product.ldY = n;
+        product.ldY = ldY;
         multiply(product, testStream());
         std::vector<float> got = y.fetch(), before = pre.fetch();
         for (int64_t r = 0; r < rows; ++r)
@@ -71,13 +73,15 @@ TEST(LinearProducts, RowsTimesAWeightWithEveryEpilogue) {
             for (int64_t i = 0; i < k; ++i)
               sum = std::fma(x[static_cast<size_t>(r * (k + 2) + i)],
                              w[static_cast<size_t>(transposed ? c * k + i : i * n + c)], sum);
-            const auto at = static_cast<size_t>(r * n + c);
             const float total = sum + bias[static_cast<size_t>(c)];
-            ASSERT_EQ(before[at], total) << rows << " rows, " << k << " by " << n;
-            ASSERT_EQ(got[at], std::max(total, 0.0f) + more[at]);
+            ASSERT_EQ(before[static_cast<size_t>(r * ldPre + c)], total)
+                << rows << " rows, " << k << " by " << n;
+            float &to = got[static_cast<size_t>(r * ldY + c)];
+            ASSERT_EQ(to, std::max(total, 0.0f) + more[static_cast<size_t>(r * ldMore + c)]);
+            to = -7;
           }
-        for (size_t at = static_cast<size_t>(rows * n); at < got.size(); ++at)
-          ASSERT_EQ(got[at], -7) << "rows that are not there must not be written";
+        for (float value : got)
+          ASSERT_EQ(value, -7) << "what is not there must not be written";
       }
 }
 
@@ -127,57 +131,69 @@ TEST(LinearProducts, ContractionsHaveSoManyChunksAtMost) {
   EXPECT_EQ(contract(rows, rows + 2000, 1, 1, x, y), std::vector{sum});
 }
 
-TEST(LinearProducts, PairsOfVectorsAreChainsOfMultiplyAdds) {
-  constexpr int kCount = 9, kSize = 6, kPairs = kCount * (kCount - 1) / 2, kLd = kCount * kSize + 3;
+/// Products of all pairs of `Count` vectors, and their gradient, of `rows` rows of which the host
+/// knows no number. Products of a vector with itself are among them where `Self`.
+template <int Count, int Size, bool Self, bool Bf16> void expectPairs(int64_t rows) {
+  constexpr int kPairs = Count * (Self ? Count + 1 : Count - 1) / 2, kLd = Count * Size + 3,
+                kLdGradient = kPairs + 2;
+  SCOPED_TRACE(::testing::Message() << rows << " rows of " << Count << " vectors");
   std::mt19937_64 random(4);
-  for (int64_t rows : {int64_t(0), int64_t(1), int64_t(37)}) {
-    auto host = makeRoot(rows, random);
-    DeviceDomain device(*host, nullptr, rows + 3);
-    genrec_domain domain = host->view;
-    domain.capacity = rows + 3;
-    domain.device = device.get();
-    std::vector<float> x = randomFloats(rows * kLd, random),
-                       g = randomFloats(rows * kPairs, random);
-    std::vector<float> products(static_cast<size_t>(rows * kPairs)),
-        dx(static_cast<size_t>(rows * kCount * kSize));
-    genrec_step step{};
-    step.stream = testStream();
-    for (int64_t row = 0; row < rows; ++row)
-      for (int i = 1; i < kCount; ++i)
-        for (int j = 0; j < i; ++j) {
-          float sum = 0;
-          for (int c = 0; c < kSize; ++c)
-            sum = std::fma(x[static_cast<size_t>(row * kLd + i * kSize + c)],
-                           x[static_cast<size_t>(row * kLd + j * kSize + c)], sum);
-          products[static_cast<size_t>(row * kPairs + i * (i - 1) / 2 + j)] = sum;
+  auto host = makeRoot(rows, random);
+  DeviceDomain device(*host, nullptr, rows + 3);
+  genrec_domain domain = host->view;
+  domain.count = -1;
+  domain.capacity = rows + 3;
+  domain.device = device.get();
+  const auto x = cuda::test::randomFloats(rows * kLd, random),
+             g = cuda::test::randomFloats(rows * kLdGradient, random);
+  auto factorOf = [](const std::vector<float> &from, int64_t at) {
+    const float value = from[static_cast<size_t>(at)];
+    return Bf16 ? toFloat(fromFloat<cuda::Bf16>(value)) : value;
+  };
+  auto placeOf = [](int i, int j) {
+    const int high = std::max(i, j);
+    return high * (Self ? high + 1 : high - 1) / 2 + std::min(i, j);
+  };
+  std::vector<float> products(static_cast<size_t>(rows * kPairs)),
+      dx(static_cast<size_t>(rows * Count * Size));
+  for (int64_t row = 0; row < rows; ++row)
+    for (int i = 0; i < Count; ++i) {
+      for (int j = 0; j < i + Self; ++j)
+        for (int c = 0; c < Size; ++c) {
+          float &to = products[static_cast<size_t>(row * kPairs + placeOf(i, j))];
+          to = std::fma(factorOf(x, row * kLd + i * Size + c),
+                        factorOf(x, row * kLd + j * Size + c), to);
         }
-    auto shareOf = [&](int64_t row, int i, int j) {
-      return g[static_cast<size_t>(row * kPairs + std::max(i, j) * (std::max(i, j) - 1) / 2 +
-                                   std::min(i, j))];
-    };
-    for (int64_t row = 0; row < rows; ++row)
-      for (int i = 0; i < kCount; ++i)
-        for (int c = 0; c < kSize; ++c) {
-          float sum = 0;
-          for (int j = 0; j < kCount; ++j)
-            if (i != j)
-              sum = std::fma(shareOf(row, i, j), x[static_cast<size_t>(row * kLd + j * kSize + c)],
-                             sum);
-          dx[static_cast<size_t>((row * kCount + i) * kSize + c)] = sum;
+      for (int j = 0; j < Count; ++j)
+        for (int c = 0; c < Size && (Self || i != j); ++c) {
+          float &to = dx[static_cast<size_t>((row * Count + i) * Size + c)];
+          to = std::fma((i == j ? 2 : 1) * factorOf(g, row * kLdGradient + placeOf(i, j)),
+                        factorOf(x, row * kLd + j * Size + c), to);
         }
-    Copy<float> xs(x), gs(g), got(std::vector<float>(products.size() + 1)),
-        gotDx(std::vector<float>(dx.size() + 1));
-    genrec::rt::kernels::dotInteraction<kCount, kSize, false>(&step, &domain, xs.data(), kLd,
-                                                              got.data());
-    std::vector<float> fetched = got.fetch();
-    fetched.resize(products.size());
-    EXPECT_EQ(fetched, products);
-    genrec::rt::kernels::dotInteractionGradient<kCount, kSize, false>(
-        &step, &domain, xs.data(), kLd, gs.data(), kPairs, gotDx.data());
-    fetched = gotDx.fetch();
-    fetched.resize(dx.size());
-    EXPECT_EQ(fetched, dx);
-  }
+    }
+  genrec_step step{};
+  step.stream = testStream();
+  Copy<float> xs(x), gs(g), got(std::vector<float>(products.size() + 1)),
+      gotDx(std::vector<float>(dx.size() + 1));
+  genrec::rt::kernels::dotInteraction<Count, Size, Self, Bf16>(&step, &domain, xs.data(), kLd,
+                                                               got.data());
+  std::vector<float> fetched = got.fetch();
+  fetched.resize(products.size());
+  EXPECT_EQ(fetched, products);
+  genrec::rt::kernels::dotInteractionGradient<Count, Size, Self, Bf16>(
+      &step, &domain, xs.data(), kLd, gs.data(), kLdGradient, gotDx.data());
+  fetched = gotDx.fetch();
+  fetched.resize(dx.size());
+  EXPECT_EQ(fetched, dx);
+}
+
+TEST(LinearProducts, PairsOfVectorsAreChainsOfMultiplyAdds) {
+  for (int64_t rows : {0, 1, 37})
+    expectPairs<9, 6, false, false>(rows);
+  expectPairs<9, 6, true, false>(6);
+  expectPairs<18, 9, false, false>(6); // more pairs and floats than threads
+  expectPairs<18, 9, true, true>(6);
+  expectPairs<1, 5, true, false>(6);
 }
 
 TEST(ExactSum, HasTheBitsOfTheHost) {

@@ -84,32 +84,43 @@ struct Made {
   }
 };
 
-/// Moves random rows on both sides and compares all rows of the result, spare ones too.
+/// Moves random rows on both sides and compares all rows of the result, spare ones too. Rows that
+/// are read begin `shiftIn` elements behind aligned memory, those of the result `shiftOut`.
 template <class T>
 void expectSameRows(int64_t width, int64_t ldX, int64_t rowsIn_, int64_t rowsOut_, const char *what,
                     const std::function<void(const T *, T *)> &onHost,
-                    const std::function<void(RowsIn, RowsOut)> &onDevice) {
+                    const std::function<void(RowsIn, RowsOut)> &onDevice, int64_t shiftIn = 0,
+                    int64_t shiftOut = 0) {
   std::mt19937_64 random(11);
-  const auto x = randomValues<T>(rowsIn_ * ldX, random);
+  const auto x = randomValues<T>(shiftIn + rowsIn_ * ldX, random);
   std::vector<T> expected(static_cast<size_t>((rowsOut_ + kSpare) * width));
-  onHost(x.data(), expected.data());
+  onHost(x.data() + shiftIn, expected.data());
+  expected.insert(expected.begin(), static_cast<size_t>(shiftOut), T(99));
   Copy<T> in(x), out(std::vector<T>(expected.size(), T(99)));
-  onDevice(rowsIn(in.data(), ldX), rowsOut(out.data(), rowsOut_ + kSpare, width));
+  onDevice(rowsIn(in.data() + shiftIn, ldX),
+           rowsOut(out.data() + shiftOut, rowsOut_ + kSpare, width));
   EXPECT_EQ(out.fetch(), expected) << what << ", width " << width;
 }
 
-/// For rows of floats that are aligned to 16 bytes and such that are not, and of 8 bytes and 1.
+/// For rows of floats that are aligned to 16 bytes and such that are not, for one reason each, of 8
+/// bytes and 1, and more words than lanes.
 template <class Host, class Device>
 void expectSameMove(int64_t rowsIn_, int64_t rowsOut_, const char *what, const Host &onHost,
                     const Device &onDevice) {
-  auto run = [&]<class T>(T, int64_t width, int64_t ldX) {
+  auto run = [&]<class T>(T, int64_t width, int64_t ldX, int64_t shiftIn = 0,
+                          int64_t shiftOut = 0) {
     expectSameRows<T>(
         width, ldX, rowsIn_, rowsOut_, what,
         [&](const T *x, T *out) { onHost(width, x, ldX, out); },
-        [&](RowsIn x, RowsOut out) { onDevice(x, out); });
+        [&](RowsIn x, RowsOut out) { onDevice(x, out); }, shiftIn, shiftOut);
   };
-  run(float(), 3, 5);
+  run(float(), 3, 4);
   run(float(), 8, 12);
+  run(float(), 4, 5);
+  run(float(), 4, 4, 1, 0);
+  run(float(), 4, 4, 0, 1);
+  if (rowsIn_ < 1000)
+    run(float(), 37, 37);
   run(int64_t(), 1, 1);
   run(uint8_t(), 1, 2);
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 from planted_defects_attention import ATTENTION
 from planted_defects_bodies import BODY_DEFECTS
 from planted_defects_calls import CALLS
+from planted_defects_edges import EDGES
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_models import MODELS
 from planted_defects_promises import PROMISES
@@ -469,6 +470,7 @@ DEFECTS = [
     Defect("an item is corrected by the query's frequency", IN_BATCH, "InBatchSoftmax.*", "inBatchLogit(a, score, item)", "inBatchLogit(a, score, query)"),
     *LATER_UNIQUE_DEFECTS,
     Defect("values kept of a row's end lie where it begins", COLUMNS, "Columns.*", "column.keepsFirst ? 0 : 1", "0"),
+    *EDGES,
 ]  # fmt: skip
 
 

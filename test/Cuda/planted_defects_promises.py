@@ -106,9 +106,9 @@ PROMISES = [
     Defect("an id that is refused keeps its row", STORE_KERNELS, "CudaCache.WhatACall*", "placeOf[i] == kNoRoom", "false", 2),
     Defect("the last float of a row that leaves is lost", STORE_KERNELS, "CudaCache.WhatLeaves*", "c < addresses.stride", "c < addresses.stride - 1"),
     Defect("rows of a cache are those of every table", EXPORT, "CudaCache.TablesThat*", "member < 0 || table.keys[slot] >> keyBits == member", "true"),
-    Defect("marks of calls long ago stay", CACHE_KEYS, "CudaCache.Marks*",
+    Defect("marks of calls long ago stay", CACHE_KEYS, "CudaCache.MarksOfCalls*",
            "GENREC_CUDA_CHECK(cudaMemsetAsync(cache.marks, 0, static_cast<size_t>(cache.slots()), stream));", ";"),
-    Defect("a call has the mark of the one before it", CACHE_KEYS, "CudaCache.Marks*", "cache.call = kFirstCallAnew;",
+    Defect("a call has the mark of the one before it", CACHE_KEYS, "CudaCache.MarksOfCalls*", "cache.call = kFirstCallAnew;",
            "cache.call = kFirstCallAnew - 1;"),
     # Communicators that come to their end.
     nccl("communicators are not destroyed", "Conforms", "(void)nccl.commDestroy(comm);"),

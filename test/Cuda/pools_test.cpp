@@ -10,6 +10,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <random>
 #include <vector>
@@ -138,10 +140,13 @@ struct Expected {
   }
 };
 
+/// Changes the first column of a leaf.
+using Changes = std::function<void(int64_t leaf, float &value)>;
+
 /// Pools the leaves of `below` into the rows of `above`. Between them are `lists`, if Depth is 2.
 template <int Depth>
 void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDomain &below,
-                  const Integers &begins, bool hasNaN = false) {
+                  const Integers &begins, const Changes &change = {}) {
   std::mt19937 draw(11);
   const int64_t rows = above.view.count, leaves = below.view.count;
   Floats x;
@@ -150,8 +155,8 @@ void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDo
     x.push_back(static_cast<float>(draw() % 20000) / 777 - 13);
   for (int64_t i = 0; i < leaves; ++i)
     k.push_back(-static_cast<int64_t>(draw() % 20000) - 1);
-  for (int64_t leaf = 256; hasNaN && leaf < leaves; leaf += 256)
-    x[static_cast<size_t>(leaf * kWidth)] = __builtin_nanf("");
+  for (int64_t leaf = 0; change && leaf < leaves; ++leaf)
+    change(leaf, x[static_cast<size_t>(leaf * kWidth)]);
   const Expected expected(x, k, begins);
   // Room behind the rows that are there.
   DeviceDomain onAbove(above, nullptr, rows + 3), onLists(lists, &onAbove, lists.view.count + 9);
@@ -188,13 +193,13 @@ void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDo
   EXPECT_EQ(greatest.fetch(), expected.greatest);
 }
 
-void expectPooledLists(const Lengths &lengths, bool hasNaN = false) {
+void expectPooledLists(const Lengths &lengths, const Changes &change = {}) {
   const auto shown = std::min<int64_t>(8, static_cast<int64_t>(lengths.size()));
   SCOPED_TRACE(::testing::PrintToString(Lengths(lengths.begin(), lengths.begin() + shown)));
   std::mt19937_64 random(3);
   auto above = cuda::test::makeRoot(static_cast<int64_t>(lengths.size()), random);
   auto lists = cuda::test::makeLists(*above, lengths, random);
-  expectPooled<1>(*above, *lists, *lists, lists->offsets, hasNaN);
+  expectPooled<1>(*above, *lists, *lists, lists->offsets, change);
 }
 
 TEST(Pools, ListsOfEverySize) {
@@ -222,7 +227,54 @@ TEST(Pools, PiecesThatBeginTogether) {
       expectPooledLists({before, size, size + 1, 2, size, 256, 257});
 }
 
-TEST(Pools, ANaNThatIsNotFirstIsNeverTheGreatest) { expectPooledLists({1000, 3, 600}, true); }
+TEST(Pools, ANaNIsTheGreatestWhereItIsFirst) {
+  for (int64_t first : {0, 256})
+    expectPooledLists({1000, 3, 600}, [=](int64_t leaf, float &value) {
+      if (leaf % 256 == first % 256 && leaf >= first)
+        value = __builtin_nanf("");
+    });
+}
+
+TEST(Pools, TheFirstOfEqualValuesIsTheGreatest) {
+  for (int64_t sign : {0, 1}) // zeros of one sign in the first piece, of the other behind it
+    expectPooledLists({500, 12, 500}, [=](int64_t leaf, float &value) {
+      value = leaf / 256 % 2 == sign ? 0.0f : -0.0f;
+    });
+  expectPooledLists({700, 3, 600},
+                    [](int64_t, float &value) { value = -std::numeric_limits<float>::infinity(); });
+}
+
+/// More lists than threads look at: in the emulator, four blocks of 128.
+TEST(Pools, LongListsBehindManyShortOnes) {
+  Lengths lengths(1200, 0);
+  lengths.insert(lengths.end(), {300, 257, 2});
+  expectPooledLists(lengths);
+}
+
+/// Results wider than a warp, from parts that lie where docs/cuda.md says.
+TEST(Pools, WideResultsOfParts) {
+  constexpr int kWide = 70, kWords = 72;
+  std::mt19937_64 random(5);
+  auto above = cuda::test::makeRoot(3, random);
+  auto lists = cuda::test::makeLists(*above, {700, 3, 300}, random);
+  DeviceDomain onAbove(*above), onLists(*lists, &onAbove);
+  above->view.device = onAbove.get();
+  lists->view.device = onLists.get();
+  const Floats parts = cuda::test::randomFloats(10 * kWords, random);
+  Copy<float> there(parts), sum(Floats(3 * kWide, 7));
+  void *results[] = {sum.data()};
+  poolParts(cuda::test::testStream(), &above->view, &lists->view,
+            {0, 1, kWords, 1, {{0, kWide, 1, PoolOf::sum, false}}}, results, there.data());
+  Floats expected(3 * kWide, 7);
+  const std::vector<int> slots[] = {{1, 2, 4}, {}, {5, 6}};
+  for (size_t list : {0, 2})
+    for (size_t c = 0; c < kWide; ++c) {
+      expected[list * kWide + c] = 0;
+      for (int slot : slots[list])
+        expected[list * kWide + c] += parts[static_cast<size_t>(slot * kWords) + 1 + c];
+    }
+  EXPECT_EQ(sum.fetch(), expected);
+}
 
 TEST(Pools, RandomLists) {
   std::mt19937_64 random(17);
@@ -241,6 +293,21 @@ TEST(Pools, ListsOfLists) {
   Lengths lengths;
   for (int64_t list = 0; list < lists->view.count; ++list)
     lengths.push_back(static_cast<int64_t>(list == 123 ? 700 : random() % 9));
+  auto leaves = cuda::test::makeLists(*lists, lengths, random);
+  Integers begins;
+  for (int64_t offset : lists->offsets)
+    begins.push_back(leaves->offsets[static_cast<size_t>(offset)]);
+  expectPooled<2>(*above, *lists, *leaves, begins);
+}
+
+/// No list of either domain has several pieces, and what is below a row has.
+TEST(Pools, ShortListsOfShortLists) {
+  std::mt19937_64 random(31);
+  auto above = cuda::test::makeRoot(5, random);
+  auto lists = cuda::test::makeLists(*above, {4, 4, 3, 0, 4}, random);
+  Lengths lengths;
+  for (int64_t list = 0; list < lists->view.count; ++list)
+    lengths.push_back(80 + static_cast<int64_t>(random() % 20));
   auto leaves = cuda::test::makeLists(*lists, lengths, random);
   Integers begins;
   for (int64_t offset : lists->offsets)

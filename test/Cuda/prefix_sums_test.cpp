@@ -1,7 +1,9 @@
 //===- prefix_sums_test.cpp - Prefix sums of an array, ranks of flags -----===//
 
 #include "device_copy.h"
+#include "scratch.h"
 
+#include "kernels/cuda/length_scan.h"
 #include "kernels/cuda/look_back.h"
 
 #include "genrec_rt/kernels/cuda/launch.h"
@@ -96,6 +98,44 @@ TEST(LookBack, OverManyTiles) {
                 Word(2) << 32 | (expected + 4));
     }
 }
+
+/// Lists by themselves: of 0 to 2 rows but one.
+struct Given {
+  int64_t count, longest; ///< of lists; the number of the longest one
+
+  __host__ __device__ int64_t lists() const { return count; }
+  __host__ __device__ int64_t length(int64_t list) const { return list == longest ? 9 : list % 3; }
+};
+
+/// The number of lists, of their rows, and the longest.
+struct Note {
+  int64_t *to;
+
+  __device__ void operator()(int64_t lists, int64_t total, int64_t longest) const {
+    to[0] = lists, to[1] = total, to[2] = longest;
+  }
+};
+
+void expectScan(const Given &lists) {
+  Copy<int64_t> begins(std::vector<int64_t>(static_cast<size_t>(lists.count), -1)),
+      found(std::vector<int64_t>(3, -1));
+  Scratch scratch(kListScratchBytes);
+  scan::run(lists, lists.count + 7, begins.data(), Note{found.data()}, scratch.data(),
+            testStream());
+  int64_t total = 0;
+  const std::vector<int64_t> got = begins.fetch();
+  for (int64_t list = 0; list < lists.count; total += lists.length(list), ++list)
+    ASSERT_EQ(got[static_cast<size_t>(list)], total) << list << " of " << lists.count;
+  EXPECT_EQ(found.fetch(), (std::vector<int64_t>{lists.count, total, 9}));
+}
+
+// By one block and by several, the longest list in the first and in the last round of a block.
+TEST(LengthScan, BeginsAndTheLongest) {
+  for (const Given &lists : {Given{600, 3}, {600, 599}, {5000, 2}, {5000, 4999}})
+    expectScan(lists);
+}
+
+TEST(LengthScan, OfMoreBlocksThanABlockHasThreads) { expectScan({264200, 1500}); }
 
 } // namespace
 } // namespace genrec::rt::cuda::test

@@ -9,6 +9,7 @@
 #include "note_copy.h"
 #include "scratch.h"
 
+#include "genrec_rt/identity.h"
 #include "genrec_rt/kernels/cpu/rank.h"
 #include "genrec_rt/kernels/cuda/item_scores.h"
 #include "genrec_rt/kernels/cuda/library_products.h"
@@ -36,12 +37,15 @@ struct Catalogue {
   Copy<genrec_domain> itemsThere;
   mutable NoteCopy nan;
 
-  Catalogue(const Lengths &excludedPerQuery, int64_t itemCount, int64_t dim, bool isKnown = false)
+  /// Without `given` excluded items are drawn.
+  Catalogue(const Lengths &excludedPerQuery, int64_t itemCount, int64_t dim, bool isKnown = false,
+            const Ids &given = {})
       : random(5), dim(dim), ldQuery(dim + 1), ldItem(dim + 2), itemCount(itemCount),
         isKnown(isKnown), queries(makeRoot(static_cast<int64_t>(excludedPerQuery.size()), random)),
         excluding(makeLists(*queries, excludedPerQuery, random)), queriesThere(*queries),
         excludingThere(*excluding, &queriesThere), query(values(queries->view.count * ldQuery)),
-        item(values(itemCount * ldItem)), excluded(items(excluding->view.count)),
+        item(values(itemCount * ldItem)),
+        excluded(given.empty() ? items(excluding->view.count) : given),
         queryThere(withRoom(query, isKnown ? 5 * ldQuery : 0)), itemThere(item),
         excludedThere(excluded),
         itemsThere(std::vector{genrec_domain{itemCount, itemCount + 70, nullptr, nullptr, nullptr,
@@ -159,7 +163,7 @@ TEST(Rank, TopItems) {
 
 TEST(Rank, TopItemsOfChunks) {
   // Three chunks of items; the last queries are a tile of their own.
-  Catalogue c({3, 1, 400}, 2300, 2), many(Lengths(2060, 0), 9, 1);
+  Catalogue c({3, 1, 400}, 2300, 2), many(Lengths(70, 0), 9, 1);
   c.chunkBytes = 1;
   expectTop(c, 5, true);
   expectTop(c, 1500, true);
@@ -196,11 +200,76 @@ TEST(Rank, ByTheLibrary) {
     }
   expectTop(many, 1500, true);
   expectListedRanks(many, {1, 7, 0, 90, 2}, true);
+  Catalogue wide(Lengths(70, 1), 40, 64, true); // several chunks of queries
+  expectTop(wide, 3, true);
+  expectRanks(wide, true);
+}
+
+/// Excluded items that all belong into the last slot of their list's set, in each list the same.
+TEST(Rank, ExcludedItemsThatMeet) {
+  Ids meeting, given;
+  for (int64_t item = 0; meeting.size() < 3; ++item)
+    if (splitMix64(static_cast<uint64_t>(item)) >> 61 == 7)
+      meeting.push_back(item);
+  for (int query = 0; query < 30; ++query)
+    given.insert(given.end(), meeting.begin(), meeting.end());
+  Catalogue c(Lengths(30, 3), 60, 3, false, given);
+  ASSERT_LT(meeting.back(), c.itemCount);
+  expectRanks(c, true);
+}
+
+/// A catalogue of one column whose items are given, and three queries of one value.
+struct OneColumn {
+  std::mt19937_64 random{5};
+  std::unique_ptr<HostDomain> queries = makeRoot(3, random);
+  DeviceDomain queriesThere{*queries};
+  Copy<float> query, item;
+  Copy<genrec_domain> items;
+  NoteCopy nan;
+  RankedItems ranked;
+
+  OneColumn(float query, const std::vector<float> &item)
+      : query(std::vector<float>(3, query)), item(item), items(std::vector{describe(item)}) {
+    ranked.queries = queriesThere.get(), ranked.queryCapacity = 3;
+    ranked.query = this->query.data(), ranked.ldQuery = 1;
+    ranked.items = items.data(), ranked.itemCapacity = static_cast<int64_t>(item.size());
+    ranked.item = this->item.data(), ranked.ldItem = ranked.dim = 1;
+    ranked.chunkBytes = 1 << 20;
+    ranked.nanNote = nan.data();
+  }
+  static genrec_domain describe(const std::vector<float> &item) {
+    genrec_domain domain = {};
+    domain.count = domain.capacity = static_cast<int64_t>(item.size());
+    return domain;
+  }
+};
+
+/// Nor is one of an item that there is not, by whose zeros it is multiplied in a tile.
+TEST(Rank, AnInfiniteScoreIsNoNaN) {
+  OneColumn c(std::numeric_limits<float>::infinity(), {1, -1, 2, 0.5f});
+  Copy<int64_t> targets(Ids{0, 1, 2}), ranks(Ids(3)), index(Ids(6));
+  Copy<float> score{std::vector<float>(6)};
+  Scratch scratch(std::max(rankTargetsScratchBytes(c.ranked), topItemsScratchBytes(c.ranked, 2)));
+  rankTargets(c.ranked, targets.data(), ranks.data(), scratch.data(), testStream());
+  EXPECT_EQ(ranks.fetch(), (Ids{3, 4, 3}));
+  topItems(c.ranked, 2, index.data(), score.data(), scratch.data(), testStream());
+  EXPECT_EQ(index.fetch(), (Ids{0, 2, 0, 2, 0, 2}));
+  EXPECT_EQ(c.nan.row(), -1);
+}
+
+/// A product that is too small for a float may be -0: no less than 0.
+TEST(Rank, ZerosOfBothSignsAreEqual) {
+  OneColumn c(1e-30f, {-1e-30f, 0, 1e-30f, -1});
+  Copy<int64_t> index(Ids(9));
+  Copy<float> score{std::vector<float>(9)};
+  Scratch scratch(topItemsScratchBytes(c.ranked, 3));
+  topItems(c.ranked, 3, index.data(), score.data(), scratch.data(), testStream());
+  EXPECT_EQ(index.fetch(), (Ids{0, 1, 2, 0, 1, 2, 0, 1, 2}));
 }
 
 TEST(Rank, NaNIsSeen) {
-  for (int variant = 0; variant < 4; ++variant) {
-    const bool excludes = variant & 1, isKnown = variant & 2;
+  for (int variant = 0; variant < 8; ++variant) {
+    const bool excludes = variant & 1, isKnown = variant & 2, hasTargets = variant & 4;
     Catalogue c({2, 2}, isKnown ? 1100 : 80, isKnown ? 64 : 3, isKnown);
     c.chunkBytes = 1;
     std::vector<float> item = c.item;
@@ -209,7 +278,7 @@ TEST(Rank, NaNIsSeen) {
     Copy<float> itemThere(item);
     RankedItems ranked = c.onDevice(excludes);
     ranked.item = itemThere.data();
-    Copy<int64_t> targets(Ids{1, 2}), ranks(Ids(7)), index(Ids(21));
+    Copy<int64_t> targets(hasTargets ? Ids{1, 2} : Ids{-1, -1}), ranks(Ids(7)), index(Ids(21));
     Copy<float> score{std::vector<float>(21)};
     Scratch scratch(std::max(rankTargetsScratchBytes(ranked), topItemsScratchBytes(ranked, 3)));
     rankTargets(ranked, targets.data(), ranks.data(), scratch.data(), testStream());

@@ -21,8 +21,10 @@ using Host = std::unique_ptr<HostDomain>;
 /// Rows that buffers have beyond those in use.
 constexpr int64_t kSpareRows = 37;
 
-/// Two lists of numbers, one of them of rows, picked from `rows` rows.
-void expectPicked(int64_t rows, int64_t users, int64_t width, int64_t once, uint64_t seed) {
+/// Two lists of numbers, one of them of rows, picked from `rows` rows, where `spare` more would
+/// fit.
+void expectPicked(int64_t rows, int64_t users, int64_t width, int64_t once, uint64_t seed,
+                  int64_t spare = 100) {
   std::mt19937_64 random(seed);
   Host source = makeRoot(rows, random), domain = makeRoot(users, random);
   DeviceDomain sourceThere(*source), domainThere(*domain);
@@ -52,12 +54,13 @@ void expectPicked(int64_t rows, int64_t users, int64_t width, int64_t once, uint
       placesAloneThere(std::vector<int64_t>(alone.size(), 9)),
       pickedThere(std::vector<int64_t>(picked.size()));
   Copy<uint64_t> identityThere(std::vector<uint64_t>(picked.size()));
-  Copy<char> memoryThere(std::vector<char>(static_cast<size_t>(pickMemoryBytes(rows + 100)), 0x55));
+  Copy<char> memoryThere(
+      std::vector<char>(static_cast<size_t>(pickMemoryBytes(rows + spare)), 0x55));
   DeviceDomain made(0, capacity);
   const PickedNumbers parts[] = {
       {ofRowsThere.data(), placesThere.data(), domainThere.get(), users + kSpareRows, width},
       {aloneThere.data(), placesAloneThere.data(), nullptr, 0, once}};
-  pickNumberedRows(sourceThere.get(), rows + 100, 2, parts,
+  pickNumberedRows(sourceThere.get(), rows + spare, 2, parts,
                    {made.get(), pickedThere.data(), identityThere.data(), memoryThere.data()},
                    testStream());
   const genrec_domain got = made.fetch();
@@ -75,6 +78,7 @@ TEST(RowPicks, Picked) {
   expectPicked(100, 0, 8, 0, 2);
   expectPicked(64, 50, 40, 3, 3);
   expectPicked(0, 4, 2, 3, 4);
+  expectPicked(0, 4, 2, 3, 4, /*spare=*/0);
   expectPicked(300000, 20, 16, 5, 5); // more words than a block adds up
 }
 

@@ -73,22 +73,32 @@ template <class T> class Rows : public testing::Test {};
 using Elements = testing::Types<float, Bf16>;
 TYPED_TEST_SUITE(Rows, Elements);
 
+/// A leading dimension, and elements between what is aligned and where a matrix begins.
+struct Layout {
+  int64_t more, shift;
+};
+constexpr Layout kLayouts[] = {{8, 0}, {1, 0}, {8, 1}};
+
 TYPED_TEST(Rows, GatherCopiesRowsAndZeros) {
   using T = TypeParam;
   for (int64_t dim : {1, 4, 5, 8, 16, 50, 128, 512})
-    for (int64_t count : {0, 1, 31, 130, 300}) {
+    for (auto [count, layout] : {std::pair(0, kLayouts[0]),
+                                 {1, kLayouts[0]},
+                                 {31, kLayouts[1]},
+                                 {130, kLayouts[2]},
+                                 {300, kLayouts[0]}}) {
       Table<T> table(7, dim, 0);
       std::vector<const T *> rows;
       for (int64_t i = 0; i < count; ++i)
         rows.push_back(i % 5 == 4 ? nullptr : table.places[static_cast<size_t>(i * 3 % 7)]);
       Copy<const T *> places(rows);
-      const int64_t ld = dim + 8;
-      Copy<T> out(std::vector<T>(static_cast<size_t>(count * ld)));
-      gatherRows<T>(places.data(), count, dim, out.data(), ld, testStream());
+      const int64_t ld = dim + layout.more, shift = layout.shift;
+      Copy<T> out(std::vector<T>(static_cast<size_t>(shift + count * ld)));
+      gatherRows<T>(places.data(), count, dim, out.data() + shift, ld, testStream());
       const std::vector<T> got = out.fetch();
       for (int64_t i = 0; i < count; ++i)
         for (int64_t c = 0; c < dim; ++c)
-          ASSERT_EQ(toFloat(got[static_cast<size_t>(i * ld + c)]),
+          ASSERT_EQ(toFloat(got[static_cast<size_t>(shift + i * ld + c)]),
                     i % 5 == 4 ? 0.0f : table.value(table.host, i * 3 % 7, c));
     }
 }
@@ -96,22 +106,23 @@ TYPED_TEST(Rows, GatherCopiesRowsAndZeros) {
 TYPED_TEST(Rows, ScatterFillsRowsAndNothingElse) {
   using T = TypeParam;
   for (int64_t dim : {1, 4, 5, 8, 16, 50, 128, 512})
-    for (int64_t count : {0, 1, 31, 130}) {
+    for (auto [count, layout] :
+         {std::pair(0, kLayouts[0]), {1, kLayouts[2]}, {31, kLayouts[1]}, {130, kLayouts[0]}}) {
       Table<T> table(std::max<int64_t>(count, 1), dim, 1);
       std::vector<T *> rows(table.places.begin(), table.places.begin() + count);
       for (int64_t i = 4; i < count; i += 5)
         rows[static_cast<size_t>(i)] = nullptr;
-      const int64_t ld = dim + 8;
-      std::vector<T> values(static_cast<size_t>(count * ld));
+      const int64_t ld = dim + layout.more, shift = layout.shift;
+      std::vector<T> values(static_cast<size_t>(shift + count * ld));
       for (size_t i = 0; i < values.size(); ++i)
         values[i] = fromFloat<T>(static_cast<float>(i % 251));
       Copy<T *> places(rows);
       Copy<T> from(values);
-      scatterRows<T>(places.data(), count, dim, from.data(), ld, testStream());
+      scatterRows<T>(places.data(), count, dim, from.data() + shift, ld, testStream());
       std::vector<char> expected = table.host;
       for (int64_t i = 0; i < count; ++i)
         if (rows[static_cast<size_t>(i)])
-          std::memcpy(expected.data() + i * table.stride, values.data() + i * ld,
+          std::memcpy(expected.data() + i * table.stride, values.data() + shift + i * ld,
                       static_cast<size_t>(dim) * sizeof(T));
       ASSERT_EQ(table.memory.fetch(), expected) << count << " rows of " << dim;
     }
@@ -120,8 +131,14 @@ TYPED_TEST(Rows, ScatterFillsRowsAndNothingElse) {
 TYPED_TEST(Rows, PoolSumsInTheOrderOfTheList) {
   using T = TypeParam;
   const std::vector<int64_t> offsets = {0, 0, 1, 40, 40, 43, 140};
-  for (int64_t dim : {4, 50, 130, 512})
+  for (auto [dim, layout] : {std::pair(4, Layout{1, 0}),
+                             {50, {0, 0}},
+                             {130, {2, 0}},
+                             {512, {4, 0}},
+                             {8, {4, 1}},
+                             {12, {4, 0}}})
     for (Pool kind : {Pool::sum, Pool::mean}) {
+      const int64_t ld = dim + layout.more, shift = layout.shift;
       Table<T> table(9, dim, 0);
       std::vector<const T *> rows(table.places.begin(), table.places.end());
       std::vector<uint32_t> inverse(140);
@@ -130,8 +147,8 @@ TYPED_TEST(Rows, PoolSumsInTheOrderOfTheList) {
       Copy<const T *> places(rows);
       Copy<uint32_t> numbers(inverse);
       Copy<int64_t> lists(offsets);
-      Copy<float> out(Floats(static_cast<size_t>(6 * dim), -1));
-      poolRows<T>(places.data(), numbers.data(), lists.data(), 6, dim, kind, out.data(), dim,
+      Copy<float> out(Floats(static_cast<size_t>(shift + 6 * ld), -1));
+      poolRows<T>(places.data(), numbers.data(), lists.data(), 6, dim, kind, out.data() + shift, ld,
                   testStream());
       const Floats got = out.fetch();
       for (int64_t parent = 0; parent < 6; ++parent)
@@ -140,9 +157,37 @@ TYPED_TEST(Rows, PoolSumsInTheOrderOfTheList) {
           for (int64_t i = offsets[parent]; i < offsets[parent + 1]; ++i)
             total += table.value(table.host, inverse[i], c);
           const int64_t size = std::max<int64_t>(offsets[parent + 1] - offsets[parent], 1);
-          ASSERT_EQ(got[static_cast<size_t>(parent * dim + c)],
+          ASSERT_EQ(got[static_cast<size_t>(shift + parent * ld + c)],
                     kind == Pool::mean ? total / static_cast<float>(size) : total);
         }
+    }
+}
+
+/// More lists than warps have at once: in the emulator two would have half of them each.
+TEST(Rows, ManyListsAreSplit) {
+  constexpr int64_t kLists = 1200, kDim = 4;
+  Table<float> table(9, kDim, 0);
+  std::vector<const float *> rows(table.places.begin(), table.places.end());
+  std::vector<int64_t> offsets = {0};
+  std::vector<uint32_t> inverse;
+  for (uint32_t list = 0; list < kLists; ++list) {
+    for (uint32_t i = 0; i < list % 3; ++i)
+      inverse.push_back((list + i) % 9);
+    offsets.push_back(static_cast<int64_t>(inverse.size()));
+  }
+  Copy<const float *> places(rows);
+  Copy<uint32_t> numbers(inverse);
+  Copy<int64_t> lists(offsets);
+  Copy<float> out(Floats(static_cast<size_t>(kLists * kDim), -1));
+  poolRows<float>(places.data(), numbers.data(), lists.data(), kLists, kDim, Pool::sum, out.data(),
+                  kDim, testStream());
+  const Floats got = out.fetch();
+  for (size_t list = 0; list < kLists; ++list)
+    for (size_t c = 0; c < kDim; ++c) {
+      float total = 0;
+      for (int64_t i = offsets[list]; i < offsets[list + 1]; ++i)
+        total += table.value(table.host, inverse[static_cast<size_t>(i)], static_cast<int64_t>(c));
+      ASSERT_EQ(got[list * kDim + c], total) << list;
     }
 }
 

@@ -155,6 +155,16 @@ TEST(ScatteredSums, AreThoseOfTheRowsInTheirOrder) {
       }
 }
 
+/// Where a row begins is looked for in what is left, down to nothing.
+TEST(ScatteredSums, OfEveryNumberOfFewTerms) {
+  for (int64_t leaving = 2; leaving <= 33; ++leaving) {
+    Case c = makeCase(plain(1, 1), leaving, 3, 7);
+    for (uint32_t &key : c.keys)
+      key %= 2; // the last row has none
+    EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c))) << leaving;
+  }
+}
+
 TEST(ScatteredSums, OfSeveralScaledVectorsPerRow) {
   const SumShape shape{9, 3, 12, 12, 0, true, {0, 1, 8}};
   for (int64_t leaving : {1, 40, 200}) {

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -75,13 +76,21 @@ Floats addedUp(const std::vector<Floats> &items, size_t size) {
 
 using Kernel = void (*)(const SegmentSums *, int64_t, float *);
 
-/// Rows with 0 to 40 terms, and about as many as are added up at once; D floats, `ld` of them
-/// apart, as which they may or may not be aligned to packs. Blocks have `threads`.
-void expectSums(Kernel kernel, int threads, int64_t D, int64_t ld) {
-  std::vector<int64_t> offsets = {0};
-  for (int64_t size = 0; size <= 40; ++size)
-    offsets.push_back(offsets.back() + size);
+/// 0 to 40 terms, and about as many as are added up at once.
+std::vector<int64_t> sizesOfRows() {
+  std::vector<int64_t> sizes(41);
+  std::iota(sizes.begin(), sizes.end(), 0);
   for (int64_t size : {kMostSummed - 1, kMostSummed, kMostSummed + 1, 9 * kMostSummed + 3})
+    sizes.push_back(size);
+  return sizes;
+}
+
+/// Rows of so many terms; D floats, `ld` of them apart, as which they may or may not be aligned to
+/// packs. Blocks have `threads`. Behind these rows come `unused`, whose offsets are nonsense.
+void expectSums(Kernel kernel, int threads, int64_t D, int64_t ld,
+                const std::vector<int64_t> &sizes = sizesOfRows(), int64_t unused = 0) {
+  std::vector<int64_t> offsets = {0};
+  for (int64_t size : sizes)
     offsets.push_back(offsets.back() + size);
   const int64_t all = offsets.back(), rows = static_cast<int64_t>(offsets.size()) - 1;
   std::mt19937 draw(7);
@@ -107,13 +116,17 @@ void expectSums(Kernel kernel, int threads, int64_t D, int64_t ld) {
     expected.insert(expected.end(), sum.begin(), sum.end());
   }
 
+  for (int64_t row = 0; row < unused; ++row)
+    offsets.push_back((row + 2) * 1000 * all);
   Copy<float> onDevice(gradients), out(Floats(expected.size(), 5));
+  Copy<uint32_t> used({static_cast<uint32_t>(rows)});
   Copy<uint32_t> orderThere(order);
   Copy<int64_t> offsetsThere(offsets);
   SegmentReduction reduction("test");
   const SegmentSums *sums =
-      reduction.run(rows, nullptr, D, {onDevice.data(), ld, nullptr, nullptr, orderThere.data()},
-                    offsetsThere.data(), all, testStream());
+      reduction.run(rows + unused, unused ? used.data() : nullptr, D,
+                    {onDevice.data(), ld, nullptr, nullptr, orderThere.data()}, offsetsThere.data(),
+                    all, testStream());
   const LaunchShape shape{dim3(3), dim3(static_cast<unsigned>(threads))};
   GENREC_CUDA_LAUNCH(testStream(), shape, kernel, sums, rows, out.data());
   const Floats found = out.fetch();
@@ -139,6 +152,16 @@ TEST(SegmentSums, OfWarpsAreInOrder) {
   expectSums(sumRowsByWarps<5>, kThreads, 5, 5);
   expectSums(sumRowsByWarps<50>, kThreads, 50, 50);
   expectSums(sumRowsByWarps<130>, kThreads, 130, 131);
+}
+
+/// More rows than the warps of the emulator's four blocks look at, and giants that several of them
+/// cut.
+TEST(SegmentSums, OfGiantsAmongManyRows) {
+  std::vector<int64_t> sizes(1300);
+  for (size_t row = 0; row < sizes.size(); row += 60)
+    sizes[row] = kMostSummed + 40;
+  sizes[5] = 20 * kMostSummed; // more pieces than there are warps
+  expectSums(sumRowsByWarps<5>, kThreads, 5, 5, sizes, 3);
 }
 
 } // namespace

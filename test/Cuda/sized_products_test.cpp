@@ -28,11 +28,12 @@ void expectProduct(const Case &c) {
   std::mt19937_64 random(static_cast<uint64_t>(c.m.most * 31 + c.k.most * 7 + c.n.most));
   const int64_t m = c.m.value(), k = c.k.value(), n = c.n.value();
   const int64_t ldLeft = (c.leftTransposed ? m : k) + 3, ldRight = (c.rightTransposed ? k : n) + 1;
-  const int64_t ldResult = c.n.most + 2;
+  const int64_t ldResult = c.n.most + 2, ldOnto = c.n.most + 5;
   // Nothing lies beyond the rows that there are.
   const auto left = fractions((c.leftTransposed ? k : m) * ldLeft, random),
              right = fractions((c.rightTransposed ? n : k) * ldRight, random),
-             before = fractions(c.m.most * ldResult, random);
+             before = fractions(c.m.most * ldResult, random),
+             onto = fractions(c.m.most * ldOnto, random);
   auto at = [](const std::vector<float> &x, int64_t i) { return x[static_cast<size_t>(i)]; };
   std::vector<float> expected = before;
   const bool isCut = productScratchBytes({.m = {c.m.most}, .k = {c.k.most}, .n = {c.n.most}}) > 0;
@@ -44,7 +45,7 @@ void expectProduct(const Case &c) {
         sum = std::fmaf(at(left, c.leftTransposed ? s * ldLeft + i : i * ldLeft + s),
                         at(right, c.rightTransposed ? j * ldRight + s : s * ldRight + j), sum);
       if (i < m && j < n)
-        to = c.onto ? to + sum : sum;
+        to = c.onto ? at(onto, i * ldOnto + j) + sum : sum;
       else if (i < m || !c.keepsRest)
         to = i < m ? -5.0f : 0.0f;
     }
@@ -53,14 +54,14 @@ void expectProduct(const Case &c) {
                                                          nullptr, nullptr, size.rows, nullptr}});
   };
   Copy<genrec_domain> mRows = record(c.m), kRows = record(c.k), nRows = record(c.n);
-  Copy<float> leftThere(left), rightThere(right), result(before);
+  Copy<float> leftThere(left), rightThere(right), ontoThere(onto), result(before);
   NoteCopy nan;
   SizedProduct p;
   p.m = {c.m.most, mRows.data(), c.m.first}, p.k = {c.k.most, kRows.data(), c.k.first};
   p.n = {c.n.most, nRows.data(), c.n.first};
   p.left = leftThere.data(), p.ldLeft = ldLeft, p.leftTransposed = c.leftTransposed;
   p.right = rightThere.data(), p.ldRight = ldRight, p.rightTransposed = c.rightTransposed;
-  p.onto = c.onto ? result.data() : nullptr, p.ldOnto = ldResult;
+  p.onto = c.onto ? ontoThere.data() : nullptr, p.ldOnto = ldOnto;
   p.result = result.data(), p.ldResult = ldResult;
   p.keepsRest = c.keepsRest, p.rest = -5, p.nanNote = nan.data();
   Scratch scratch(productScratchBytes(p));
@@ -92,7 +93,8 @@ TEST(SizedProducts, NoRowsNoStepsNoColumns) {
 
 TEST(SizedProducts, LongContractionsAreCut) {
   expectProduct({{2, 0, 2}, {9000, 0, 8500}, {3, 0, 3}});
-  expectProduct({{2, 0, 2}, {9000, 0, 100}, {3, 0, 3}, false, false, /*onto=*/true});
+  // More elements than the emulator's four blocks have at once.
+  expectProduct({{400, 0, 2}, {9000, 0, 100}, {3, 0, 3}, false, false, /*onto=*/true});
 }
 
 TEST(SizedProducts, NaNIsSeen) {

@@ -176,9 +176,7 @@ void contractRows(const RowContraction &contraction, void *scratch, cudaStream_t
                                static_cast<unsigned>(mostChunks(contraction.capacity))),
                           dim3(kThreads)};
   GENREC_CUDA_LAUNCH(stream, shape, contractChunks, contraction, parts);
-  const auto blocks = static_cast<unsigned>(std::min<int64_t>(blocksFor(size, kThreads), 1024));
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(blocks), dim3(kThreads)}), addParts, contraction,
-                     parts);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(size, kThreads), addParts, contraction, parts);
 }
 
 } // namespace genrec::rt::cuda

@@ -217,7 +217,11 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t row = threadInGrid() >> shift; row < rows; row += threadsInGrid() >> shift) {
     const auto *source = reinterpret_cast<const Unit *>(from(row));
     for (int64_t u = first; u < units; u += lanes)
+#if defined(GENREC_SIMT)
+      storeWhole(out + row * units + u, source ? loadWhole<Unit>(source + u) : Unit{});
+#else // so a register less
       out[row * units + u] = source ? loadWhole<Unit>(source + u) : Unit{};
+#endif
     if constexpr (requires { from.note(row, true); })
       if (first == 0)
         from.note(row, source != nullptr);

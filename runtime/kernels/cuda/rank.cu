@@ -203,7 +203,7 @@ void fillWords(Word *words, int64_t count, int byte, cudaStream_t stream) {
 void countByTiles(const RankedItems &r, const Targets &targets, const RankScratch &scratch,
                   Word *ranks, cudaStream_t stream) {
   // Enough blocks for any device; each takes many tiles of items.
-  constexpr int64_t kBlocks = 1024;
+  constexpr int64_t kBlocks = std::min<int64_t>(1024, kMostBlocks);
   const int64_t rowTiles = blocksFor(targets.capacity, kProductTile);
   const auto itemBlocks = static_cast<unsigned>(std::clamp<int64_t>(
       blocksFor(r.itemCapacity, kProductTile), 1, std::max<int64_t>(kBlocks / rowTiles, 1)));

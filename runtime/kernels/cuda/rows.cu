@@ -50,16 +50,16 @@ __global__ void __launch_bounds__(kRowThreads)
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         auto *other = reinterpret_cast<MatrixUnit *>(matrix + (first + r * groups) * ld);
-        unit[r] = !row[r] ? Unit{} : kToRows ? other[u] : row[r][u];
+        unit[r] = row[r] ? loadWhole<Unit>(kToRows ? other + u : row[r] + u) : Unit{};
       }
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         const int64_t i = first + r * groups;
         if constexpr (kToRows) {
           if (row[r])
-            row[r][u] = unit[r];
+            storeWhole(row[r] + u, unit[r]);
         } else if (i < count) {
-          reinterpret_cast<MatrixUnit *>(matrix + i * ld)[u] = unit[r];
+          storeWhole(reinterpret_cast<MatrixUnit *>(matrix + i * ld) + u, unit[r]);
         }
       }
     }

@@ -49,7 +49,12 @@ SizedProduct productOf(const RankedItems &r, const ScoreChunk &chunk) {
 }
 
 ScoreChunk mostOfChunk(const RankedItems &r, int64_t bytesPerScore) {
-  constexpr int64_t kMostQueries = 2048, kLeastItems = 1024, kWhole = 64; // for aligned rows
+#if defined(GENREC_SIMT)
+  constexpr int64_t kMostQueries = 64; // so that tests see several chunks
+#else
+  constexpr int64_t kMostQueries = 2048;
+#endif
+  constexpr int64_t kLeastItems = 1024, kWhole = 64; // for aligned rows
   ScoreChunk chunk{};
   chunk.queries = std::min(r.queryCapacity, kMostQueries);
   const int64_t fit = r.chunkBytes / (bytesPerScore * std::max<int64_t>(chunk.queries, 1));
