@@ -6,8 +6,8 @@
 
 #include <gmock/gmock.h>
 #include <map>
-#include <numeric>
 #include <mutex>
+#include <numeric>
 #include <random>
 
 namespace genrec::rt::test {
@@ -42,7 +42,8 @@ std::vector<int64_t> ownedIds(const Communicator *comm, const char *table, int64
   return ids;
 }
 
-/// Gives rows of all kinds to a session: what they hold depends on ids alone, where they are on `seed`.
+/// Gives rows of all kinds to a session: what they hold depends on ids alone, where they are on
+/// `seed`.
 void fill(Session &session, uint32_t seed) {
   for (const char *name : {"movie", "genre"}) {
     TableView table = session.table(name);
@@ -199,8 +200,8 @@ TEST(CheckpointOfRanks, EachReadsWhatItOwns) {
     session.setStepsDone(7);
     saveCheckpoint(folder.path, session, stateOf(session));
   });
-  auto size = static_cast<int64_t>(
-      std::filesystem::file_size(folder.path + "/step-7/model.safetensors"));
+  auto size =
+      static_cast<int64_t>(std::filesystem::file_size(folder.path + "/step-7/model.safetensors"));
   auto load = [&](RestoreFor purpose) {
     std::vector<int64_t> bytes(4), rows(4);
     runThreadRanks(4, [&](Communicator &comm) {
@@ -244,7 +245,8 @@ TEST(CheckpointOfRanks, AnErrorOfOneIsThrownOnAll) {
     if (comm.getRank() == 1)
       row.write(1, 1, &nan);
     session.setStepsDone(8);
-    std::string message = messageOf([&] { saveCheckpoint(folder.path, session, stateOf(session)); });
+    std::string message =
+        messageOf([&] { saveCheckpoint(folder.path, session, stateOf(session)); });
     {
       std::lock_guard lock(mutex);
       ++messages[message];

@@ -44,7 +44,8 @@ static int64_t getElements(RankedTensorType tensor) {
 void StepCosts::addTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (tensor)
-    get(getRowDomain(tensor)).bytes += getElements(tensor) * getElementBytes(tensor.getElementType());
+    get(getRowDomain(tensor)).bytes +=
+        getElements(tensor) * getElementBytes(tensor.getElementType());
 }
 
 void StepCosts::addRow(Type type, int64_t elements) {

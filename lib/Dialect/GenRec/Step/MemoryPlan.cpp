@@ -14,9 +14,9 @@ BufferAttr PlannedBuffer::toAttribute(MLIRContext *context) const {
 }
 
 PlannedBuffer PlannedBuffer::fromAttribute(BufferAttr attribute) {
-  return {attribute.getDomain(), attribute.getBytesPerRow(), attribute.getStride(),
-          attribute.getBytes(),  attribute.getFirst(),       attribute.getLast(),
-          attribute.getName().str(), attribute.getBlock(),   attribute.getOffset()};
+  return {attribute.getDomain(),     attribute.getBytesPerRow(), attribute.getStride(),
+          attribute.getBytes(),      attribute.getFirst(),       attribute.getLast(),
+          attribute.getName().str(), attribute.getBlock(),       attribute.getOffset()};
 }
 
 /// The `#genrec.buffer`s of the program around `op`; null before `plan-memory`.

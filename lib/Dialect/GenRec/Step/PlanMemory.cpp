@@ -86,7 +86,8 @@ void Planner::plan(Operation *op) {
     padded += slot.stride != 0;
   }
   if (llvm::any_of(ids, [](int64_t id) { return id >= 0; }))
-    op->setAttr(GenRecDialect::BufferIdsAttrHelper::getNameStr(), DenseI64ArrayAttr::get(op->getContext(), ids));
+    op->setAttr(GenRecDialect::BufferIdsAttrHelper::getNameStr(),
+                DenseI64ArrayAttr::get(op->getContext(), ids));
 }
 
 void Planner::extend(Value value, int64_t last) {
@@ -96,8 +97,8 @@ void Planner::extend(Value value, int64_t last) {
   Operation *op = result.getOwner();
   // A call may alias its operands as well: it changes them in place.
   auto step = dyn_cast<StepOpInterface>(op);
-  bool aliases = isView(op) || (step && !isDeclaration(op) &&
-                                !step.ownsResult(result.getResultNumber()));
+  bool aliases =
+      isView(op) || (step && !isDeclaration(op) && !step.ownsResult(result.getResultNumber()));
   if (aliases) {
     extendKept(op, last);
     for (Value operand : cast<StepOpInterface>(op).getAliasedOperands())
@@ -177,7 +178,8 @@ void Planner::run() {
   SmallVector<Attribute> attributes;
   for (const PlannedBuffer &buffer : buffers)
     attributes.push_back(buffer.toAttribute(program.getContext()));
-  program->setAttr(GenRecDialect::BuffersAttrHelper::getNameStr(), ArrayAttr::get(program.getContext(), attributes));
+  program->setAttr(GenRecDialect::BuffersAttrHelper::getNameStr(),
+                   ArrayAttr::get(program.getContext(), attributes));
   program->setAttr(GenRecDialect::FirstComputeOpAttrHelper::getNameStr(),
                    Builder(program.getContext()).getI64IntegerAttr(firstComputeOp));
   if (firstUpdateOp < opCount)

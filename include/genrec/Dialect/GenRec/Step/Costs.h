@@ -14,7 +14,6 @@
 
 namespace genrec {
 
-
 /// The work per row of `domain`, or per step if that is null.
 struct OpCost {
   mlir::FlatSymbolRefAttr domain;

@@ -11,17 +11,16 @@
 
 namespace genrec {
 
-
 /// A planned buffer of `bytesPerRow` * capacity(domain) + bytes bytes; `#genrec.buffer` stores it.
 struct PlannedBuffer {
   mlir::FlatSymbolRefAttr domain; ///< null: a fixed size
   int64_t bytesPerRow = 0;
-  int64_t stride = 0;             ///< elements from one row to the next; 0: rows are contiguous
+  int64_t stride = 0; ///< elements from one row to the next; 0: rows are contiguous
   int64_t bytes = 0;
-  int64_t first = 0, last = 0;    ///< live range, as op numbers in the program
+  int64_t first = 0, last = 0; ///< live range, as op numbers in the program
   std::string name;
-  int64_t block = -1;             ///< the run of calls that alone uses the buffer; -1: none
-  int64_t offset = 0;             ///< offset in the memory of that run, in bytes per row
+  int64_t block = -1; ///< the run of calls that alone uses the buffer; -1: none
+  int64_t offset = 0; ///< offset in the memory of that run, in bytes per row
 
   BufferAttr toAttribute(mlir::MLIRContext *context) const;
   static PlannedBuffer fromAttribute(BufferAttr attribute);
@@ -67,8 +66,8 @@ int64_t getResultBuffer(mlir::OpResult result);
 
 /// Whether `op` is a row kernel that stores into rows of tables or parameters.
 bool storesRows(mlir::Operation *op);
-/// Whether `value` is a segment_sum, or what collect_rows makes of one, without a buffer: exactly one
-/// kernel reads it, and adds up a row's gradients itself, from a `kSegmentSumsType`.
+/// Whether `value` is a segment_sum, or what collect_rows makes of one, without a buffer: exactly
+/// one kernel reads it, and adds up a row's gradients itself, from a `kSegmentSumsType`.
 bool isAddedByReader(mlir::Value value);
 inline constexpr llvm::StringLiteral kSegmentSumsType = "kernels::SegmentSums";
 

@@ -4,10 +4,10 @@
 // (runtime/kernels/cuda/cublaslt_library.h), both sizes of the weight are kLeastLibrarySize or
 // more, and the library has an algorithm; by our tiles otherwise. fp32 is CUBLAS_COMPUTE_32F, never
 // TF32; factors of bfloat16 are rounded into scratch, with rows of whole multiples of 8, unless
-// they were rounded before (rounded_factors.h), and added up in fp32. The library adds the bias, and
-// a residual onto sums that have no activation. Activations, and residuals behind them, are ours, in
-// one more pass: its GELU is the approximation with tanh, and it does not say what its ReLU makes of
-// NaN.
+// they were rounded before (rounded_factors.h), and added up in fp32. The library adds the bias,
+// and a residual onto sums that have no activation. Activations, and residuals behind them, are
+// ours, in one more pass: its GELU is the approximation with tanh, and it does not say what its
+// ReLU makes of NaN.
 //
 // The number of rows lies in device memory, so a product runs over the capacity's rows: behind the
 // last row y is written from whatever x holds there, which nobody reads. A contraction over rows
