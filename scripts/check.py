@@ -104,7 +104,7 @@ def read_gtest(report: Path) -> Result:
 
 AVX512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 PROGRAMS_FOR = {"genrec-runtime-tests-avx512": AVX512, "genrec-runtime-tests-avx512bf16": AVX512 | {"avx512_bf16"}}
-"""Test programs that not every CPU runs, with the flags of /proc/cpuinfo that it must have; built here, where it has them."""
+"""Test programs that not every CPU runs, with the flags of /proc/cpuinfo that it must have. Built here."""
 
 
 def cpu_flags() -> set[str]:
@@ -127,7 +127,8 @@ def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suit
     programs = [("genrec-runtime-tests", "Runtime"), ("genrec-unit-tests", "Unit"), ("genrec-simt-tests", "Cuda")]
     for name, needed in PROGRAMS_FOR.items():
         if needed <= cpu_flags():
-            subprocess.run(["ninja", "-C", folder, name], stdout=subprocess.DEVNULL, check=False)  # what lacks, fails below
+            # Where this fails, running the program says so.
+            subprocess.run(["ninja", "-C", folder, name], stdout=subprocess.DEVNULL, check=False)
             programs.insert(1, (name, "Runtime"))
         else:
             lacking = " ".join(sorted(needed - cpu_flags()))

@@ -27,8 +27,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from build import ROOT, binary_folder
 from cuda_resources import excess, kernels_at, read_allowances
+
+from build import ROOT, binary_folder
 
 MOST_BYTES = 50 << 20
 DICTIONARY_BYTES = 128 << 20  # of the compressor: code that several programs hold is seen, at every level

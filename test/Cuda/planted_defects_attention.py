@@ -43,7 +43,9 @@ OUT = f"waitForProducts<0>();\n    {KEPT}\n    release(&shared.values[values.sta
 COUNT_TESTS = "AttentionMask.TilesOfKeysAreCounted"
 HELD = "consumeBackward<C, Shape>(shared, state, args, gradients, space, shared.units[at]);\n      release(&shared.unit[at].empty);"
 LET_GO_EARLY = "release(&shared.unit[at].empty); consumeBackward<C, Shape>(shared, state, args, gradients, space, shared.units[at]);"
-POSITIONS_ADDED = "sumPositions<C, Shape>(shared, args, space);\n        namedBarrierArrive(kBiasesAdded, Shape::kBiasThreads);"
+POSITIONS_ADDED = (
+    "sumPositions<C, Shape>(shared, args, space);\n        namedBarrierArrive(kBiasesAdded, Shape::kBiasThreads);"
+)
 COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);"
 PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);"
 

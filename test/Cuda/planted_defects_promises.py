@@ -9,7 +9,11 @@ SUMS, SCORES = "kernels/cuda/row_sums.cu", "kernels/cuda/item_scores.cu"
 DOMAINS, ROWS = "kernels/cuda/list_domains.cu", "kernels/cuda/list_rows.cu"
 COPIES, PICKS, CHECKS = "kernels/cuda/part_copies.cu", "kernels/cuda/row_picks.cu", "kernels/cuda/row_checks.cu"
 TOUCHED = "embedding/cuda/distinct_rows.cu"
-EXPORT, RULES, CACHE_KEYS = "embedding/cuda/store_export.cu", "embedding/cuda/row_rules.cu", "embedding/cuda/cache_keys.cu"
+EXPORT, RULES, CACHE_KEYS = (
+    "embedding/cuda/store_export.cu",
+    "embedding/cuda/row_rules.cu",
+    "embedding/cuda/cache_keys.cu",
+)
 RULED = "Cuda/RowRulesConformance/0."
 
 
