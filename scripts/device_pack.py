@@ -336,7 +336,7 @@ def has_drafts(folder: Path) -> bool:
 
 
 def check_registers(folder: Path) -> None:
-    """Kernels of the sizes and features that tests and benchmarks have stay within what is stated, as the runtime's do."""
+    """Kernels as tests and benchmarks have them stay within what is stated, as those of the runtime do."""
     if has_drafts(folder):
         say("drafts: code is barely optimised and larger; what a device is to run is packed from the preset release")
         return
