@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from cuda_resources import excess, kernels_at, read_allowances
+from cuda_resources import excess, kernels_of, read_allowances
 
 from build import ROOT, binary_folder
 
@@ -60,6 +60,7 @@ PUBLIC_FILES = ("*.py", "research/modeling/**/*.py", "research/rails/**/*.py", "
 ALLOWED = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
 FALLBACK = re.compile(r"lib(stdc\+\+|gcc_s)\.so")
 WAITS = "waitForPhase("
+PROGRAM_OBJECTS = "cuda-program-objects/"  # of a build folder: code of tests and benchmarks
 
 
 def fail(message: str) -> None:
@@ -326,7 +327,7 @@ def build(folder: Path, hkv: str | None, only: str | None) -> list[str]:
     programs = chosen(only, every, "test or benchmark")
     say(f"building {', '.join(programs)}")
     output_of("ninja", "-C", folder, *programs, "genrec-compile", "genrec-datagen", "genrec_rt_cuda")
-    check_registers(folder)
+    check_registers(folder, programs)
     return programs
 
 
@@ -335,13 +336,15 @@ def has_drafts(folder: Path) -> bool:
     return "GENREC_CUDA_DRAFTS:BOOL=ON" in (folder / "CMakeCache.txt").read_text()
 
 
-def check_registers(folder: Path) -> None:
+def check_registers(folder: Path, programs: list[str]) -> None:
     """Kernels as tests and benchmarks have them stay within what is stated, as those of the runtime do."""
     if has_drafts(folder):
         say("drafts: code is barely optimised and larger; what a device is to run is packed from the preset release")
         return
     allowances = read_allowances(ROOT / "test" / "Cuda" / "resources.allowance")
-    kernels = kernels_at(folder / "cuda-program-objects")
+    inputs = output_of("ninja", "-C", folder, "-t", "inputs", *programs).splitlines()
+    reports = [folder / f"{name}.ptxas" for name in inputs if name.startswith(PROGRAM_OBJECTS) and name.endswith(".o")]
+    kernels = [kernel for report in reports for kernel in kernels_of(report)]
     if wrong := [complaint for kernel in kernels if (complaint := excess(kernel, allowances))]:
         fail("\n".join(wrong))
     say(f"registers and spills of {len(kernels)} kernels are as test/Cuda/resources.allowance allows")

@@ -1,11 +1,13 @@
 //===- LowerToEmitC.cpp - converts scalar arithmetic to EmitC -------------===//
 
 #include "genrec/Conversion/Passes.h"
+#include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
 #include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec/Target/EmitC/Callees.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
 
 #include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_LOWERTOEMITC
@@ -225,6 +227,29 @@ struct ExclusiveOrPattern : OpRewritePattern<arith::XOrIOp> {
   }
 };
 
+/// A sigmoid is one call, of which no exponential exceeds 1 and whose division needs no branch.
+struct SigmoidPattern : OpRewritePattern<arith::DivFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::DivFOp op, PatternRewriter &rewriter) const override {
+    Value x = matchSigmoid(op);
+    if (!x)
+      return failure();
+    Operation *unread = op.getRhs().getDefiningOp();
+    EmitCBuilder b(rewriter, op.getLoc());
+    rewriter.replaceOp(op, b.call("kernels::sigmoid", op.getType(), {x}));
+    // The sum, the exponential and what it is of, where nobody else reads them.
+    while (unread && unread->use_empty() && isPure(unread)) {
+      Operation *next = nullptr;
+      for (Value operand : unread->getOperands())
+        if (Operation *defining = operand.getDefiningOp())
+          next = isa<arith::ConstantOp>(defining) ? next : defining;
+      rewriter.eraseOp(unread);
+      unread = next == x.getDefiningOp() ? nullptr : next;
+    }
+    return success();
+  }
+};
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -274,6 +299,9 @@ static void addMathPatterns(RewritePatternSet &patterns) {
 namespace {
 struct LowerToEmitCPass : genrec::impl::LowerToEmitCBase<LowerToEmitCPass> {
   void runOnOperation() override {
+    RewritePatternSet sigmoids(&getContext());
+    sigmoids.add<SigmoidPattern>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(sigmoids));
     RewritePatternSet patterns(&getContext());
     addArithPatterns(patterns);
     addMathPatterns(patterns);

@@ -77,6 +77,7 @@ static constexpr Callee callees[] = {
     {"kernels::maximum", EVERY("rowmath")},
     {"kernels::minimum", EVERY("rowmath")},
     {"kernels::rsqrt", EVERY("rowmath")},
+    {"kernels::sigmoid", EVERY("rowmath")},
     {"kernels::sin", EVERY("rowmath")},
     {"kernels::sqrt", EVERY("rowmath")},
     {"kernels::tanh", EVERY("rowmath")},

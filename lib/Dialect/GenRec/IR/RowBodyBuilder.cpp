@@ -2,6 +2,8 @@
 
 #include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -112,6 +114,19 @@ Value RowBodyBuilder::sigmoid(Value x) const {
   Value one = constant(x.getType(), 1.0);
   Value e = make<math::ExpOp>(make<arith::NegFOp>(x));
   return make<arith::DivFOp>(one, add(one, e));
+}
+
+Value genrec::matchSigmoid(arith::DivFOp op) {
+  auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
+  if (!sum || !matchPattern(op.getLhs(), m_OneFloat()))
+    return {};
+  // Canonicalization puts constants last.
+  const bool isFirst = matchPattern(sum.getLhs(), m_OneFloat());
+  if (!isFirst && !matchPattern(sum.getRhs(), m_OneFloat()))
+    return {};
+  auto exp = sum->getOperand(isFirst).getDefiningOp<math::ExpOp>();
+  auto negated = exp ? exp.getOperand().getDefiningOp<arith::NegFOp>() : arith::NegFOp();
+  return negated ? negated.getOperand() : Value();
 }
 
 Value RowBodyBuilder::roundFactor(Value x) const {

@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -53,6 +54,24 @@ struct WholeSlice : OpRewritePattern<RowSliceOp> {
   }
 };
 
+/// The sum of what is negated is the negated sum: no lane keeps both.
+struct SumOfNegated : OpRewritePattern<vector::ReductionOp> {
+  explicit SumOfNegated(MLIRContext *context) : OpRewritePattern(context) {
+    setDebugName("sum-of-negated");
+  }
+
+  LogicalResult matchAndRewrite(vector::ReductionOp sum, PatternRewriter &rewriter) const override {
+    auto negated = sum.getVector().getDefiningOp<arith::NegFOp>();
+    if (!negated || !negated->hasOneUse() || sum.getAcc() ||
+        sum.getKind() != vector::CombiningKind::ADD)
+      return failure();
+    Value positive = vector::ReductionOp::create(rewriter, sum.getLoc(), sum.getKind(),
+                                                 negated.getOperand());
+    rewriter.replaceOpWithNewOp<arith::NegFOp>(sum, positive);
+    return success();
+  }
+};
+
 /// A row_concat of one vector is that vector.
 struct SingleConcat : OpRewritePattern<RowConcatOp> {
   explicit SingleConcat(MLIRContext *context) : OpRewritePattern(context) {
@@ -73,7 +92,7 @@ struct SingleConcat : OpRewritePattern<RowConcatOp> {
 /// Without the canonicalizations of the vector dialect, which create ops that bodies may not have.
 static FrozenRewritePatternSet collectPatterns(MLIRContext *context) {
   RewritePatternSet patterns(context);
-  patterns.add<SliceOfConcat, WholeSlice, SingleConcat>(context);
+  patterns.add<SliceOfConcat, WholeSlice, SingleConcat, SumOfNegated>(context);
   for (RegisteredOperationName name : context->getRegisteredOperations())
     if (isa<arith::ArithDialect, math::MathDialect>(name.getDialect()))
       name.getCanonicalizationPatterns(patterns, context);

@@ -59,6 +59,9 @@ public:
   mlir::Location loc;
 };
 
+/// x where `op` is the last of what RowBodyBuilder::sigmoid(x) makes; else null.
+mlir::Value matchSigmoid(mlir::arith::DivFOp op);
+
 /// The element type of a body value.
 inline mlir::Type bodyElement(mlir::Type type) {
   return mlir::getElementTypeOrSelf(type);

@@ -14,8 +14,14 @@ namespace genrec::rt::cuda {
 
 /// `x`, or a zero of its sign where it is below the smallest normal number.
 __host__ __device__ inline float normalOrZero(float x) {
+#if defined(__CUDA_ARCH__)
+  float result;
+  asm("mul.ftz.f32 %0, %1, 0f3F800000;" : "=f"(result) : "f"(x)); // by 1
+  return result;
+#else
   constexpr float kLeastNormal = 0x1p-126f;
   return x < kLeastNormal && x > -kLeastNormal ? __builtin_copysignf(0.0f, x) : x;
+#endif
 }
 
 /// `x` as a factor: rounded to bfloat16.

@@ -190,6 +190,18 @@ template <class F> GENREC_MATH F expNegative(F x) {
   return (expPolynomial(e.r) + 1.0f) * powerOfTwo<F>(e.n);
 }
 
+/// 1 / x, correctly rounded, for x in [1, 2]. On a device without the branches of a division to
+/// numbers below the smallest normal one, which keep elements from being worked on side by side:
+/// one step from the approximation rounds correctly (Markstein, "IA-64 and Elementary Functions").
+template <class F> GENREC_MATH F reciprocalOfOneToTwo(F x) { return 1.0f / x; }
+#if defined(__CUDA_ARCH__)
+template <> GENREC_MATH float reciprocalOfOneToTwo(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return __fmaf_rn(y, __fmaf_rn(-x, y, 1.0f), y);
+}
+#endif
+
 /// sigmoid(x) and sigmoid(-x) = 1 - sigmoid(x), both to full precision.
 template <class F> struct SigmoidPair {
   F plus, minus;
@@ -197,7 +209,7 @@ template <class F> struct SigmoidPair {
 template <class F> GENREC_MATH SigmoidPair<F> sigmoidPair(F x) {
   F a = absolute(x);
   F e = pick(a > 87.0f, constant<F>(0.0f), expNegative(-a));
-  F r = 1.0f / (e + 1.0f);
+  F r = reciprocalOfOneToTwo(e + 1.0f);
   F s = e * r;
   return {pick(x < 0.0f, s, r), pick(x < 0.0f, r, s)};
 }

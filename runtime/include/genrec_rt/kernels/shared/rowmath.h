@@ -21,6 +21,7 @@ GENREC_HOST_DEVICE double sin(double x) { return __builtin_sin(x); }
 GENREC_HOST_DEVICE double cos(double x) { return __builtin_cos(x); }
 GENREC_HOST_DEVICE double tanh(double x) { return __builtin_tanh(x); }
 GENREC_HOST_DEVICE double erf(double x) { return __builtin_erf(x); }
+GENREC_HOST_DEVICE double sigmoid(double x) { return 1 / (__builtin_exp(-x) + 1); }
 GENREC_HOST_DEVICE double sqrt(double x) { return __builtin_sqrt(x); }
 GENREC_HOST_DEVICE double rsqrt(double x) { return 1 / __builtin_sqrt(x); }
 
