@@ -63,48 +63,6 @@ template <unsigned Features> void checkMask() {
             checkTiles<Config<Features>>(n, c, t, window, tile, tile == 4 ? 8 : tile);
 }
 
-/// Tiles of kTile keys that go over each tile of `Columns` queries.
-template <class C, int Columns> void checkTilesSeen(int n, int c, int t, int window) {
-  constexpr int kTile = 8;
-  const ListMask<C> mask(n, c, t, window);
-  std::vector<int> times(static_cast<size_t>(n));
-  for (int k = 0; k < n; k += kTile) {
-    const SeenTiles<C, Over::queries, Columns> tiles(mask, {k, std::min(k + kTile, n)});
-    std::vector<bool> seen(static_cast<size_t>(n + Columns));
-    for (int q = tiles.first(); tiles.has(q); q = tiles.after(q)) {
-      ASSERT_LT(q, n);
-      ++times[static_cast<size_t>(q)];
-      seen[static_cast<size_t>(q)] = true;
-    }
-    for (int q = 0; q < n + Columns; q += Columns)
-      ASSERT_EQ(tiles.sees(q), seen[static_cast<size_t>(q)]) << q;
-  }
-  for (int q = 0; q < n; q += Columns)
-    ASSERT_EQ((mask.template tilesSeen<kTile>({q, q + Columns})), times[static_cast<size_t>(q)])
-        << "n " << n << " c " << c << " t " << t << " window " << window << " queries " << q;
-}
-
-template <unsigned Features> void checkCounts() {
-  for (int n : {1, 2, 7, 8, 9, 16, 25, 64, 75})
-    for (int c : {0, 1, 3, 8, 9, 20, 30})
-      for (int t : {0, 1, 4, 8, 30, 70})
-        for (int window : {0, 1, 2, 5, 8, 9, 17, 40, 100}) {
-          checkTilesSeen<Config<Features>, 4>(n, c, t, window);
-          checkTilesSeen<Config<Features>, 8>(n, c, t, window);
-        }
-}
-
-TEST(AttentionMask, TilesOfKeysAreCounted) {
-  checkCounts<0>();
-  checkCounts<kCausal>();
-  checkCounts<kCausal + kWindow>();
-  checkCounts<kWindow>();
-  checkCounts<kMasked>();
-  checkCounts<kCausal + kMasked>();
-  checkCounts<kMasked + kWindow>();
-  checkCounts<kCausal + kMasked + kWindow>();
-}
-
 TEST(AttentionMask, TilesAgreeWithPairs) {
   checkMask<0>();
   checkMask<kCausal>();

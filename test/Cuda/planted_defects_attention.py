@@ -13,7 +13,7 @@ PLAIN, BIAS, TERMS = FOLDER + "plain.h", FOLDER + "bias_gradient.h", FOLDER + "t
 BUCKETS, FIXED = FOLDER + "time_buckets.h", FOLDER + "fixed_point.h"
 UNIT, WEIGHTS, PREPARE = FOLDER + "unit.h", FOLDER + "weights.h", FOLDER + "prepare.h"
 SPACE, SPANS = FOLDER + "backward_space.h", FOLDER + "row_spans.h"
-SUMS, MASK = FOLDER + "query_sums.h", FOLDER + "mask.h"
+MASK = FOLDER + "mask.h"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
 # Of both directions: forward alone has barriers for what tiles bring along.
@@ -40,12 +40,6 @@ LET_GO = "release(&shared.keys[keys.stage].empty);"
 SCORES = "waitForProducts<1>();\n    keepInRegisters(scores);\n    letGo(isLast);"
 KEPT = "keepInRegisters(out);\n    keepInRegisters(weights[Now]);"
 OUT = f"waitForProducts<0>();\n    {KEPT}\n    release(&shared.values[values.stageBefore()].empty);"
-COUNT_TESTS = "AttentionMask.TilesOfKeysAreCounted"
-HELD = "consumeBackward<C, Shape>(shared, state, args, gradients, space, shared.units[at]);\n      release(&shared.unit[at].empty);"
-LET_GO_EARLY = "release(&shared.unit[at].empty); consumeBackward<C, Shape>(shared, state, args, gradients, space, shared.units[at]);"
-POSITIONS_ADDED = (
-    "sumPositions<C, Shape>(shared, args, space);\n        namedBarrierArrive(kBiasesAdded, Shape::kBiasThreads);"
-)
 COUNT = "GENREC_CUDA_LAUNCH(stream, shape, (attentionCountTiles<C, What, Rows, Columns>), args, list);"
 PLACE = "GENREC_CUDA_LAUNCH(stream, shape, (attentionPlaceTiles<C, What, Rows, Columns>), args, list);"
 
@@ -137,7 +131,7 @@ ATTENTION = [
            f"if constexpr (requires {{ shared.terms; }}) {TERMS_WAIT}"),
     hopper("keys are copied over those that are read, backward", BACKWARD_TILES, "waitForPhase(&shared.keys.empty, parity ^ 1);"),
     hopper("keys are never let go, backward", BACKWARD, "release(&shared.keys.empty);"),
-    hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keys.full, state.units % 2);"),
+    hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keys.full, state.parity);"),
     hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queries[at.stage].full, at.parity);"),
     hopper("a stage is let go before it is read, backward", BACKWARD,
            "add(state.queries, next, column);\n      release(&shared.queries[state.queries.stage].empty);",
@@ -175,28 +169,6 @@ ATTENTION = [
     Defect("a stage is let go while dQ is sent from it", BACKWARD, WIDE_TESTS, "waitForBulkReads(); // before", "; // before"),
     hopper("reductions are not committed", BACKWARD, "commitBulk();"),
     Defect("a warp's histogram is cleared without __syncwarp", BIAS, "AttentionTimes.AnyTimesHopper", "__syncwarp();", nth=1),
-    # Sums of dQ, of which the last to add makes dQ.
-    hopper("dQ is counted when its parts have been read, not added", SUMS, "waitForBulk();", "waitForBulkReads();"),
-    hopper("lanes count dQ before lane 0 has waited", SUMS, "__syncwarp(); // lane 0", "; // lane 0"),
-    hopper("dQ is counted without a fence", SUMS, "__threadfence();"),
-    hopper("the last count is seen without a fence", SUMS, "__threadfence();", nth=2),
-    hopper("lanes read sums before one has seen the last count", SUMS, "__syncwarp(); // the lanes", "; // the lanes"),
-    hopper("sums are read when one tile of keys is missing", SUMS, "counts.before[i] + 1", "counts.before[i] + 2"),
-    hopper("counts are raised without an atomic", SUMS, "atomicAdd(countAt(begin), 1)", "(*countAt(begin))++"),
-    hopper("warps have one count", SUMS, "unit.head * kConsumerWarps + warp", "unit.head * kConsumerWarps"),
-    hopper("a list's last tile and the next one's first have one count", SUMS, "(unit.first + begin) / Shape::kColumns + unit.list", "(unit.first + begin) / Shape::kColumns"),
-    Defect("tiles behind the first batch are never counted", BACKWARD, LATE_TESTS, "tiles.has(column += Sums::kBatch)", "tiles.has(column += INT32_MAX / 2)"),
-    hopper("of two last counts one is seen", SUMS, "last &= last - 1", "last = 0"),
-    Defect("windows let no tile out of the count", MASK, COUNT_TESTS, "hidden > inContext ? hidden - inContext : 0", "0"),
-    Defect("targets are counted as keys that others see", MASK, COUNT_TESTS, "(targetsBegin + Tile - 1) / Tile", "(length + Tile - 1) / Tile"),
-    hopper("a tile of keys is let go before its dQ is there", BACKWARD, HELD, LET_GO_EARLY),
-    hopper("biases are turned into gradients by the first block", BACKWARD, "atomicAdd(space.added, 1u) == gridDim.x - 1", "atomicAdd(space.added, 1u) == 0"),
-    hopper("what a block has added to biases is counted without a fence", BACKWARD, "__threadfence(); // what the block", "; // what the block"),
-    hopper("the last block reads sums of biases without a fence", BACKWARD, "__threadfence();", nth=2),
-    hopper("a block is counted before its positions are added", BACKWARD, POSITIONS_ADDED,
-           "namedBarrierArrive(kBiasesAdded, Shape::kBiasThreads); sumPositions<C, Shape>(shared, args, space);"),
-    hopper("a block is counted before its warps have added", BACKWARD, "namedBarrierSync(kBiasesAdded, Shape::kBiasThreads);"),
-    hopper("consumers go on before it is known who is last", BACKWARD, "namedBarrierSync(kLastKnown, kThreads);"),
     # mma.sync.
     Defect("values are copied over those that are read, mma", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
     Defect("cp.async is never awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=1),

@@ -89,11 +89,6 @@ struct BackwardLayout {
     BackwardSpace &space = layout.space;
     take(space.greatest, 1);
     take(space.ready, 1);
-    take(space.added, 1);
-    if constexpr (kHasTensorCoreKernels<C>)
-      if (level == AttentionLevel::hopper)
-        space.queryTiles = QuerySums<C, HopperBackward<C, BackwardPart::keys>>::tilesOf(args);
-    take(space.tilesAdded, args.heads * kConsumerWarps * space.queryTiles);
     take(space.listMost, args.parents * args.heads * kListMosts);
     take(space.positionSums, C::PositionBias ? args.positionBuckets : 0);
     take(space.timeSums, C::TimeBias ? args.timeBuckets : 0);
@@ -333,7 +328,7 @@ void attentionBackward(const AttentionArgs<typename C::Element> &args,
       detail::backwardMma<C>(args, gradients, space, pairBits, stream);
     else
       detail::backwardPlain<C>(args, gradients, space, pairBits, stream);
-    if constexpr (Level == AttentionLevel::mma) {
+    if constexpr (Level != AttentionLevel::plain) {
       const LaunchShape shape{detail::prepareGrid<C>(args), dim3(kPrepareThreads)};
       GENREC_CUDA_LAUNCH(stream, shape, (attentionQueryGradients<C>), args, gradients, space,
                          pairBits);

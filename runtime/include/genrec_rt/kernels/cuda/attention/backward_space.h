@@ -22,12 +22,9 @@ struct BackwardSpace {
   // Cleared before a call:
   uint32_t *greatest = nullptr; ///< [1] bits of the greatest bound of |dS|
   uint32_t *ready = nullptr;    ///< [1] blocks that have done their part of listMost
-  uint32_t *added = nullptr;    ///< [1] blocks that have added all to the sums of biases; hopper
-  int *tilesAdded = nullptr;    ///< [heads, 8 warps, queryTiles] that have been added to dQ's sums
   uint32_t *listMost = nullptr; ///< [parents, heads, kListMosts]
   Word *positionSums = nullptr; ///< [positionBuckets] in bias quanta
   Word *timeSums = nullptr;     ///< [timeBuckets]
-  int64_t queryTiles = 0;       ///< QuerySums::tilesOf
   // Written before it is read:
   int *querySums = nullptr;    ///< as querySumAt has it, in the row's quanta; tensor cores only
   float *rowProduct = nullptr; ///< [heads, rows] softmax: dOut . out

@@ -20,7 +20,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_HOPPER_BACKWARD_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_HOPPER_BACKWARD_H
 
-#include "genrec_rt/kernels/cuda/attention/query_sums.h"
+#include "genrec_rt/kernels/cuda/attention/hopper_backward_tiles.h"
 
 namespace genrec::rt::cuda {
 
@@ -35,6 +35,21 @@ __device__ __forceinline__ void storeGradients(const LeftOperand<N> &gradients,
       *to.pair(row + fragmentRow() + i % 2 * 8, 16 * step + i / 2 * 8 + fragmentColumn()) =
           gradients.a[step][i];
 }
+
+/// A square of 64 queries by 64 columns of dQ of a tile; the warpgroups take turns at them.
+template <class Shape> struct QuerySquare {
+  static constexpr int kGroups = Shape::kColumns / 64, kSquares = kGroups * Shape::KeyTile::kPanels;
+  int number, warp; ///< `warp`: among consumers
+
+  __device__ QuerySquare(int turn, int warp) : number(turn + warp / 4), warp(warp) {}
+  /// A warpgroup for which none is left computes what it does not send, so that there is no branch
+  /// around products.
+  __device__ bool exists() const { return kSquares % kConsumers == 0 || number < kSquares; }
+  __device__ int group() const { return number % kGroups; }
+  __device__ int panel() const { return exists() ? number / kGroups : 0; }
+  /// This warp's first row in the tile.
+  __device__ int row() const { return 64 * group() + warp % 4 * 16; }
+};
 
 /// Rounds a warp's part of a square of dQ into `staged`, for sendQueries.
 template <class C, class Shape, class Between>
@@ -91,7 +106,7 @@ template <class Shape> struct BackwardState {
   Ring<Shape::kStages> queries;
   Ring<Shape::kPositionBuffers> positions;
   int buffer = 0; ///< of gradients
-  int units = 0;  ///< tiles of keys before this one
+  int parity = 0; ///< of the keys' barriers
 };
 
 /// What a consumer of backward works with, and what it adds up: a tile of keys of a warpgroup.
@@ -137,7 +152,7 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
   /// Adds the tiles of queries that see the keys. Every key is seen by its own query, so there is a
   /// first one.
   __device__ __forceinline__ void run(const typename Shape::Tiles &tiles) {
-    waitForPhase(&shared.keys.full, state.units % 2);
+    waitForPhase(&shared.keys.full, state.parity);
     int column = tiles.first();
     if constexpr (kEarlyScores) {
       startScores(early, state.queries);
@@ -156,20 +171,17 @@ template <class C, class Shape, class Shared> struct BackwardConsumer {
     }
     sendStaged();
     release(&shared.keys.empty);
+    state.parity ^= 1;
   }
 
-  /// Stores dK, calls between(), and stores dV; where there is room through what the last part of
-  /// dQ was sent from.
-  template <class Between>
-  __device__ __forceinline__ void store(const AttentionGradients<Bf16> &gradients,
-                                        Between between) const {
+  /// Stores dK and dV, where there is room through what the last part of dQ was sent from.
+  __device__ __forceinline__ void store(const AttentionGradients<Bf16> &gradients) const {
     if constexpr (Shape::kStagesRows) {
       waitForBulkReads(); // the last part has left
       const typename Shape::Stores stores{shared.sentBy(warp, 0)};
-      storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, stores, between);
+      storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, stores);
     } else {
-      storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, DirectRows(),
-                                  between);
+      storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, DirectRows());
     }
   }
 
@@ -363,43 +375,15 @@ private:
   }
 };
 
-/// Stores dK and dV of a tile of keys, and turns sums of dQ to which nobody adds any more into dQ.
-/// Counts are raised between dK and dV: the last reductions are done by then, and what had been
-/// counted arrives while dV is stored. `held` is in shared memory, and so in no register before.
-template <class C, class Shape, class Consumer>
-__device__ __forceinline__ void storeGradients(const Consumer &consumer,
-                                               const AttentionGradients<Bf16> &gradients,
-                                               const typename Shape::Unit &held) {
-  using Sums = QuerySums<C, Shape>;
-  const typename Shape::Unit unit = held;
-  const typename Shape::Tiles tiles(unit.mask, unit.range());
-  const Sums sums{consumer.terms.args, consumer.space, gradients, unit, tiles};
-  int column = tiles.first();
-  typename Sums::Counts counts;
-  consumer.store(gradients, [&] {
-    sums.await();
-    counts = sums.raise(column);
-  });
-  sums.convert(counts, column);
-  // A branch that lanes could take apart would cost the loop over queries its uniform registers.
-  while (__any_sync(kAllLanes, tiles.has(column += Sums::kBatch)))
-    sums.convert(sums.raise(column), column);
-}
-
 /// Computes what belongs to a tile of keys.
-template <class C, class Shape, class Shared>
-__device__ __forceinline__ void
-consumeBackward(Shared &shared, BackwardState<Shape> &state, const AttentionArgs<Bf16> &args,
-                const AttentionGradients<Bf16> &gradients, const BackwardSpace &space,
-                const typename Shape::Unit &held) {
-  const typename Shape::Unit unit = held;
-  const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
+template <class C, class Shape, class Shared, class Unit>
+__device__ __forceinline__ void consumeBackward(Shared &shared, BackwardState<Shape> &state,
+                                                const AttentionGradients<Bf16> &gradients,
+                                                const BackwardSpace &space, const Unit &unit,
+                                                const BlockTerms<C> &terms) {
   BackwardConsumer<C, Shape, Shared> consumer(shared, state, space, terms, unit.begin);
   consumer.run(typename Shape::Tiles(unit.mask, unit.range()));
-  if constexpr (Shape::kKeys)
-    storeGradients<C, Shape>(consumer, gradients, held);
-  else
-    consumer.store(gradients, [] {});
+  consumer.store(gradients);
   if constexpr (Shape::kPositions)
     consumer.endPositions();
   if constexpr (C::TimeBias && Shape::kKeys) {
@@ -408,25 +392,6 @@ consumeBackward(Shared &shared, BackwardState<Shape> &state, const AttentionArgs
                                      consumer.thread, kConsumers * kWarpgroup);
     syncConsumers(kHistogramsWritten); // nobody clears what others read
   }
-}
-
-/// The block that is last to have added to the sums of biases turns them into gradients. Called by
-/// all consumers behind their last tile, as the warp that adds up positions arrives behind its own.
-template <class C, class Shape, class Shared>
-__device__ __forceinline__ void finishBiases(Shared &shared, const AttentionArgs<Bf16> &args,
-                                             const AttentionGradients<Bf16> &gradients,
-                                             const BackwardSpace &space, int pairBits) {
-  constexpr int kThreads = kConsumers * kWarpgroup;
-  const int thread = static_cast<int>(threadIdx.x) - kWarpgroup;
-  namedBarrierSync(kBiasesAdded, Shape::kBiasThreads);
-  if (thread == 0) {
-    __threadfence(); // what the block has added is seen before the count
-    shared.isLast = atomicAdd(space.added, 1u) == gridDim.x - 1;
-    __threadfence();
-  }
-  namedBarrierSync(kLastKnown, kThreads);
-  if (shared.isLast)
-    writeBiasGradients<C>(args, gradients, space, pairBits, thread, kThreads);
 }
 
 template <class C, BackwardPart Part>
@@ -456,22 +421,17 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     if (warp >= 1 && warp <= Shape::kStages)
       fillTerms<C, Shape>(shared, shared.queries[warp - 1], args, space, warp - 1);
     if constexpr (Shape::kPositions)
-      if (warp == Shape::kPositionWarp) {
+      if (warp == Shape::kPositionWarp)
         sumPositions<C, Shape>(shared, args, space);
-        namedBarrierArrive(kBiasesAdded, Shape::kBiasThreads);
-      }
   };
   auto consume = [&] {
-    for (BackwardState<Shape> state;; ++state.units) {
-      const int at = state.units % Shape::kUnits;
-      waitForPhase(&shared.unit[at].full, state.units / Shape::kUnits % 2);
-      if (!shared.units[at].hasRows())
-        break;
-      consumeBackward<C, Shape>(shared, state, args, gradients, space, shared.units[at]);
-      release(&shared.unit[at].empty);
-    }
-    if constexpr (Shape::kKeys && kHasBiases<C>)
-      finishBiases<C, Shape>(shared, args, gradients, space, pairBits);
+    BackwardState<Shape> state;
+    forUnits<Shape>(shared, [&](const typename Shape::Unit &unit) {
+      const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, shared.times);
+      consumeBackward<C, Shape>(shared, state, gradients, space, unit, terms);
+    });
+    if constexpr (Shape::kKeys)
+      waitForBulk();
   };
   takeRoles<MostForConsumers>(produce, consume);
 #endif

@@ -18,8 +18,7 @@ template <class C, BackwardPart Part> struct HopperBackward {
   static constexpr int kWidest = C::Qk > C::V ? C::Qk : C::V;
   static constexpr int kColumns = kWidest <= 64 ? 128 : 64; ///< queries
   static constexpr int kStages = kWidest > 128 && kKeys ? 1 : 2, kTermStages = kStages;
-  /// Consumers let one go behind all of it, so that they need not keep it in registers.
-  static constexpr int kUnits = 2;
+  static constexpr int kUnits = 1; ///< whoever reads one keeps it in registers
   using Unit = AttentionUnit<C, kRows>;
   using Tiles = SeenTiles<C, Over::queries, kColumns>;
   using KeyTile = BulkTile<kRows, C::Qk>;
@@ -48,8 +47,6 @@ template <class C, BackwardPart Part> struct HopperBackward {
   /// one's are there.
   static constexpr int kPositionBuffers = kColumns == 64 && !C::TimeBias ? kGradientTiles : 1;
   static_assert(kPositionWarp > kStages);
-  /// Threads that add to the sums of biases.
-  static constexpr int kBiasThreads = kConsumers * kWarpgroup + (kPositions ? kWarp : 0);
 
   struct Empty {
     static constexpr int kBytes = 0;
@@ -64,7 +61,6 @@ template <class C, BackwardPart Part> struct HopperBackward {
     TileTerms<C, false, kRows, kColumns> tile[kStages];
     TimeTable times;
     BiasQuantum quantum; ///< here, as registers are scarce
-    bool isLast;         ///< finishBiases
     Histogram histograms[C::TimeBias && kKeys ? kConsumerWarps : 1];
     std::conditional_t<kPositions, PositionSums<kConsumerWarps, kColumns, kPositionBuffers>, Empty>
         positions;

@@ -212,8 +212,6 @@ enum ConsumerBarrier {
   kGradientsWritten = 1,
   kHistogramsWritten = 2,
   kFirstTurn = 3, ///< and one more: whose turn it is to start products
-  kBiasesAdded = 5,
-  kLastKnown = 6,
 };
 __device__ __forceinline__ void syncConsumers(ConsumerBarrier id) {
   namedBarrierSync(id, kConsumers * kWarpgroup);

@@ -95,33 +95,6 @@ template <class C> struct ListMask {
     return true;
   }
 
-  /// Tiles of `Tile` keys of which anySeen says that a tile of queries sees them: the queries' own,
-  /// and those before and behind it. The queries lie in one such tile.
-  template <int Tile> __host__ __device__ int tilesSeen(RowRange queries) const {
-    queries.end = queries.end < length ? queries.end : length;
-    const int own = queries.begin / Tile, all = (targetsBegin + Tile - 1) / Tile;
-    const int before = own < all ? own : all, behind = all - own - 1 > 0 ? all - own - 1 : 0;
-    if (C::Masked && queries.begin < context)
-      return 1 + before + behind;
-    int hidden = 0; // of those before
-    if constexpr (C::HasWindow) {
-      const int first = queries.begin - window + 1; // that is seen
-      if (window > 0 && first > 0)
-        hidden = first >= targetsBegin || first / Tile > before ? before : first / Tile;
-      if constexpr (C::Masked) {
-        const int inContext = (context + Tile - 1) / Tile;
-        hidden = hidden > inContext ? hidden - inContext : 0;
-      }
-    }
-    if constexpr (C::Causal)
-      return 1 + before - hidden;
-    if (C::HasWindow && window > 0) {
-      const int end = (queries.end - 1 + window + Tile - 1) / Tile, seen = end - own - 1;
-      return 1 + before - hidden + (seen < behind ? seen > 0 ? seen : 0 : behind);
-    }
-    return 1 + before - hidden + behind;
-  }
-
   /// Keys outside of this range are seen by none of the queries.
   __host__ __device__ RowRange keysOf(RowRange queries) const {
     RowRange keys{0, length};
@@ -159,29 +132,25 @@ enum class Over { keys, queries };
 /// the other.
 template <class C, Over What, int Columns> class SeenTiles {
 public:
-  __host__ __device__ SeenTiles(const ListMask<C> &mask, RowRange rows)
+  __device__ SeenTiles(const ListMask<C> &mask, RowRange rows)
       : mask(mask), rows(rows), all(What == Over::keys ? mask.keysOf(rows) : mask.queriesOf(rows)) {
   }
 
-  __host__ __device__ int first() const { return from(all.begin / Columns * Columns); }
-  __host__ __device__ int after(int begin) const { return from(begin + Columns); }
-  __host__ __device__ bool has(int begin) const { return begin < all.end; }
-  /// Whether the tile is one of those.
-  __host__ __device__ bool sees(int begin) const {
-    return begin >= all.begin / Columns * Columns && has(begin) && any({begin, begin + Columns});
-  }
+  __device__ int first() const { return from(all.begin / Columns * Columns); }
+  __device__ int after(int begin) const { return from(begin + Columns); }
+  __device__ bool has(int begin) const { return begin < all.end; }
   /// A tile's rows, of the list.
-  __host__ __device__ RowRange range(int begin) const {
+  __device__ RowRange range(int begin) const {
     return {begin, begin + Columns < mask.length ? begin + Columns : mask.length};
   }
 
 private:
-  __host__ __device__ int from(int begin) const {
+  __device__ int from(int begin) const {
     while (begin < all.end && !any({begin, begin + Columns}))
       begin += Columns;
     return begin;
   }
-  __host__ __device__ bool any(RowRange tile) const {
+  __device__ bool any(RowRange tile) const {
     return What == Over::keys ? mask.anySeen(rows, tile) : mask.anySeen(tile, rows);
   }
 

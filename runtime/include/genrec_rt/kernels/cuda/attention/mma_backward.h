@@ -150,13 +150,13 @@ addHistograms(const Histogram *histograms, const BlockTerms<C> &terms, const Bia
   }
 }
 
-/// The end of backward: a warp's rows of dK and dV, as far as `Shape` has them; between() is called
-/// behind those of dK. `Stores`: how rows leave (row_stores.h).
-template <class C, class Shape, int K, int V, class Stores, class Between>
-__device__ __forceinline__ void
-storeKeyGradients(const Fragment<K> &dK, const Fragment<V> &dV,
-                  const AttentionGradients<Bf16> &gradients, const BlockTerms<C> &terms,
-                  int warpBegin, float factor, const Stores &stores, Between between) {
+/// The end of backward: a warp's rows of dK and dV, as far as `Shape` has them. `Stores`: how rows
+/// leave (row_stores.h).
+template <class C, class Shape, int K, int V, class Stores>
+__device__ __forceinline__ void storeKeyGradients(const Fragment<K> &dK, const Fragment<V> &dV,
+                                                  const AttentionGradients<Bf16> &gradients,
+                                                  const BlockTerms<C> &terms, int warpBegin,
+                                                  float factor, const Stores &stores) {
   const float scaled = factor * terms.args.scale, keyFactor[2] = {scaled, scaled};
   const float each = C::Softmax ? keptFactor<C>(terms.args) : factor, valueFactor[2] = {each, each};
   const int64_t row = terms.first + warpBegin;
@@ -166,7 +166,6 @@ storeKeyGradients(const Fragment<K> &dK, const Fragment<V> &dV,
                                  resultOf<C>(gradients.dK, gradients.floatDK) +
                                      row * gradients.ldDK + terms.head * C::Qk,
                                  gradients.ldDK, inside, keyFactor);
-  between();
   if constexpr (Shape::kValues)
     stores.template store<C::V>(
         dV, resultOf<C>(gradients.dV, gradients.floatDV) + row * gradients.ldDV + terms.head * C::V,
@@ -248,7 +247,7 @@ __global__ void __launch_bounds__(kMmaThreads)
     }
   }
 
-  storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, DirectRows(), [] {});
+  storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor, DirectRows());
   if constexpr (C::TimeBias && Shape::kKeys) {
     __syncthreads();
     addHistograms<C, kMmaThreads / kWarp>(shared->sums.histograms, terms, quantum, space.timeSums,

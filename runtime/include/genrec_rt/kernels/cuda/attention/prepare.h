@@ -276,18 +276,17 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
     findGreatest<C>(args, space);
 }
 
-/// Turns the sums of bias gradients into floats, among `threads` threads.
+/// Turns the sums of bias gradients into floats, by all threads of a grid.
 template <class C>
 __device__ void writeBiasGradients(const AttentionArgs<typename C::Element> &args,
                                    const AttentionGradients<typename C::Element> &gradients,
-                                   const BackwardSpace &space, int pairBits, int64_t thread,
-                                   int64_t threads) {
+                                   const BackwardSpace &space, int pairBits) {
   const BiasQuantum quantum(space.greatest, pairBits);
   if constexpr (C::PositionBias)
-    for (int64_t b = thread; b < args.positionBuckets; b += threads)
+    for (int64_t b = threadInGrid(); b < args.positionBuckets; b += threadsInGrid())
       gradients.dPositionBias[b] = quantum.value(space.positionSums[b]);
   if constexpr (C::TimeBias)
-    for (int64_t b = thread; b < args.timeBuckets; b += threads)
+    for (int64_t b = threadInGrid(); b < args.timeBuckets; b += threadsInGrid())
       gradients.dTimeBias[b] = quantum.value(space.timeSums[b]);
 }
 template <class C>
@@ -295,24 +294,11 @@ __global__ void __launch_bounds__(kPrepareThreads)
     attentionBiasGradients(AttentionArgs<typename C::Element> args,
                            AttentionGradients<typename C::Element> gradients, BackwardSpace space,
                            int pairBits) {
-  writeBiasGradients<C>(args, gradients, space, pairBits, threadInGrid(), threadsInGrid());
+  writeBiasGradients<C>(args, gradients, space, pairBits);
 }
 
-/// Turns eight sums of a row of dQ into it.
-template <class Results>
-__device__ __forceinline__ void storeQueryOctet(const Results &results, int64_t row, int64_t head,
-                                                int octet, const int4 (&sums)[2], float quantum) {
-  float x[kOctet];
-  for (int e = 0; e < kOctet; ++e) {
-    const int4 &four = sums[e / 4];
-    const int sum = e % 4 == 0 ? four.x : e % 4 == 1 ? four.y : e % 4 == 2 ? four.z : four.w;
-    x[e] = static_cast<float>(sum) * quantum;
-  }
-  results.store(row, head, octet, x);
-}
-
-/// Turns querySums into dQ, and the sums of bias gradients as well, at the level `mma`. Where there
-/// are such sums, rows are aligned.
+/// Turns querySums into dQ, and the sums of bias gradients as well. Where there are such sums, rows
+/// are aligned.
 template <class C>
 __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
     attentionQueryGradients(AttentionArgs<typename C::Element> args,
@@ -323,7 +309,7 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
   auto *dQ = resultOf<C>(gradients.dQ, gradients.floatDQ);
   const HeadRows<C::Qk, std::remove_pointer_t<decltype(dQ)>, true> results(dQ, gradients.ldDQ);
   if constexpr (kHasBiases<C>)
-    writeBiasGradients<C>(args, gradients, space, pairBits, threadInGrid(), threadsInGrid());
+    writeBiasGradients<C>(args, gradients, space, pairBits);
   forRowSpans<C>(args, [&](const Span &span) {
     ListCursor list;
     ListBounds<C> bounds;
@@ -356,7 +342,16 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
           const int octet = p * Span::kLanes + Span::lane();
           if (octet * kOctet >= C::Qk || !span.exists(i + r))
             continue;
-          storeQueryOctet(results, span.row(i + r), span.head, octet, sums[r][p], quantum);
+          float x[kOctet];
+          for (int e = 0; e < kOctet; ++e) {
+            const int4 &four = sums[r][p][e / 4];
+            const int sum = e % 4 == 0   ? four.x
+                            : e % 4 == 1 ? four.y
+                            : e % 4 == 2 ? four.z
+                                         : four.w;
+            x[e] = static_cast<float>(sum) * quantum;
+          }
+          results.store(span.row(i + r), span.head, octet, x);
         }
       }
     }
