@@ -62,7 +62,8 @@ def LowerToEmitC : Pass<"genrec-lower-to-emitc", "::mlir::ModuleOp"> {
   let description = [{
     Converts the scalar `arith` and `math` ops of outlined kernels. Functions of `math` become calls
     of branch-free functions in `genrec_rt/kernels/shared/math.h`, so that loops over them can be
-    vectorised. Any op that is not EmitC afterwards is an error with its location.
+    vectorised, and 1 / (1 + exp(-x)) one of `sigmoid`. Any op that is not EmitC afterwards is an
+    error with its location.
   }];
   let dependentDialects = ["::mlir::emitc::EmitCDialect"];
 }

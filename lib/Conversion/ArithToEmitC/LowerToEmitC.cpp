@@ -227,25 +227,20 @@ struct ExclusiveOrPattern : OpRewritePattern<arith::XOrIOp> {
   }
 };
 
-/// A sigmoid is one call, of which no exponential exceeds 1 and whose division needs no branch.
+/// A sigmoid is one call, whose exponential is at most 1 and whose division needs no branch.
 struct SigmoidPattern : OpRewritePattern<arith::DivFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::DivFOp op, PatternRewriter &rewriter) const override {
-    Value x = matchSigmoid(op);
-    if (!x)
+    std::optional<SigmoidParts> parts = matchSigmoid(op);
+    if (!parts)
       return failure();
-    Operation *unread = op.getRhs().getDefiningOp();
     EmitCBuilder b(rewriter, op.getLoc());
-    rewriter.replaceOp(op, b.call("kernels::sigmoid", op.getType(), {x}));
-    // The sum, the exponential and what it is of, where nobody else reads them.
-    while (unread && unread->use_empty() && isPure(unread)) {
-      Operation *next = nullptr;
-      for (Value operand : unread->getOperands())
-        if (Operation *defining = operand.getDefiningOp())
-          next = isa<arith::ConstantOp>(defining) ? next : defining;
-      rewriter.eraseOp(unread);
-      unread = next == x.getDefiningOp() ? nullptr : next;
-    }
+    rewriter.replaceOp(op,
+                       b.call("kernels::sigmoid", op.getType(), {parts->negated.getOperand()}));
+    for (Operation *part : {parts->sum.getOperation(), parts->exp.getOperation(),
+                            parts->negated.getOperation()})
+      if (part->use_empty())
+        rewriter.eraseOp(part);
     return success();
   }
 };
@@ -296,12 +291,16 @@ static void addMathPatterns(RewritePatternSet &patterns) {
   patterns.add<AsCall<math::AbsIOp>>(context, "kernels::absolute");
 }
 
+static void callSigmoids(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  patterns.add<SigmoidPattern>(module.getContext());
+  walkAndApplyPatterns(module, std::move(patterns));
+}
+
 namespace {
 struct LowerToEmitCPass : genrec::impl::LowerToEmitCBase<LowerToEmitCPass> {
   void runOnOperation() override {
-    RewritePatternSet sigmoids(&getContext());
-    sigmoids.add<SigmoidPattern>(&getContext());
-    walkAndApplyPatterns(getOperation(), std::move(sigmoids));
+    callSigmoids(getOperation());
     RewritePatternSet patterns(&getContext());
     addArithPatterns(patterns);
     addMathPatterns(patterns);

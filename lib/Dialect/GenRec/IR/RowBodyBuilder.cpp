@@ -116,17 +116,20 @@ Value RowBodyBuilder::sigmoid(Value x) const {
   return make<arith::DivFOp>(one, add(one, e));
 }
 
-Value genrec::matchSigmoid(arith::DivFOp op) {
-  auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
-  if (!sum || !matchPattern(op.getLhs(), m_OneFloat()))
-    return {};
+std::optional<SigmoidParts> genrec::matchSigmoid(arith::DivFOp op) {
+  SigmoidParts parts;
+  parts.sum = op.getRhs().getDefiningOp<arith::AddFOp>();
+  if (!parts.sum || !matchPattern(op.getLhs(), m_OneFloat()))
+    return std::nullopt;
   // Canonicalization puts constants last.
-  const bool isFirst = matchPattern(sum.getLhs(), m_OneFloat());
-  if (!isFirst && !matchPattern(sum.getRhs(), m_OneFloat()))
-    return {};
-  auto exp = sum->getOperand(isFirst).getDefiningOp<math::ExpOp>();
-  auto negated = exp ? exp.getOperand().getDefiningOp<arith::NegFOp>() : arith::NegFOp();
-  return negated ? negated.getOperand() : Value();
+  const bool isFirst = matchPattern(parts.sum.getLhs(), m_OneFloat());
+  if (!isFirst && !matchPattern(parts.sum.getRhs(), m_OneFloat()))
+    return std::nullopt;
+  parts.exp = parts.sum->getOperand(isFirst).getDefiningOp<math::ExpOp>();
+  if (!parts.exp)
+    return std::nullopt;
+  parts.negated = parts.exp.getOperand().getDefiningOp<arith::NegFOp>();
+  return parts.negated ? std::optional(parts) : std::nullopt;
 }
 
 Value RowBodyBuilder::roundFactor(Value x) const {

@@ -59,8 +59,14 @@ public:
   mlir::Location loc;
 };
 
-/// x where `op` is the last of what RowBodyBuilder::sigmoid(x) makes; else null.
-mlir::Value matchSigmoid(mlir::arith::DivFOp op);
+/// What RowBodyBuilder::sigmoid makes before the division.
+struct SigmoidParts {
+  mlir::arith::NegFOp negated;
+  mlir::math::ExpOp exp;
+  mlir::arith::AddFOp sum;
+};
+/// Those of a division that is such a sigmoid.
+std::optional<SigmoidParts> matchSigmoid(mlir::arith::DivFOp op);
 
 /// The element type of a body value.
 inline mlir::Type bodyElement(mlir::Type type) {
