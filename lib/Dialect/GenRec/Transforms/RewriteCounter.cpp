@@ -72,7 +72,7 @@ ArrayRef<StringRef> genrec::getRewriteNames() {
       "prune-column", "recompute-row-op", "round-factors-of-rows", "round-product",
       "share-column-program",
       "single-concat", "sink-fanout", "slice-of-concat",
-      "split-classes", "split-linear", "whole-slice",
+      "split-classes", "split-linear", "sum-of-negated", "whole-slice",
       "wrap-row-kernel",
   };
   return names;
