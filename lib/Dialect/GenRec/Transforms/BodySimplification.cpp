@@ -65,8 +65,8 @@ struct SumOfNegated : OpRewritePattern<vector::ReductionOp> {
     if (!negated || !negated->hasOneUse() || sum.getAcc() ||
         sum.getKind() != vector::CombiningKind::ADD)
       return failure();
-    Value positive = vector::ReductionOp::create(rewriter, sum.getLoc(), sum.getKind(),
-                                                 negated.getOperand());
+    Value positive =
+        vector::ReductionOp::create(rewriter, sum.getLoc(), sum.getKind(), negated.getOperand());
     rewriter.replaceOpWithNewOp<arith::NegFOp>(sum, positive);
     return success();
   }
