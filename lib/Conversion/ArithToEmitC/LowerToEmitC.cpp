@@ -183,11 +183,11 @@ struct CompareFloatsPattern : OpRewritePattern<arith::CmpFOp> {
       To to;
       bool isNegated;
     };
-    static constexpr Form forms[] = {{From::OEQ, To::eq, false}, {From::UNE, To::ne, false},
-                                     {From::OLT, To::lt, false}, {From::OLE, To::le, false},
-                                     {From::OGT, To::gt, false}, {From::OGE, To::ge, false},
-                                     {From::ULT, To::ge, true},  {From::ULE, To::gt, true},
-                                     {From::UGT, To::le, true},  {From::UGE, To::lt, true}};
+    static constexpr Form forms[] = {
+        {From::OEQ, To::eq, false}, {From::UNE, To::ne, false}, {From::OLT, To::lt, false},
+        {From::OLE, To::le, false}, {From::OGT, To::gt, false}, {From::OGE, To::ge, false},
+        {From::ULT, To::ge, true},  {From::ULE, To::gt, true},  {From::UGT, To::le, true},
+        {From::UGE, To::lt, true}};
     EmitCBuilder b(rewriter, op.getLoc());
     for (const Form &form : forms) {
       if (form.from != op.getPredicate())
@@ -252,21 +252,22 @@ struct SigmoidPattern : OpRewritePattern<arith::DivFOp> {
 
 static void addArithPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  patterns
-      .add<ConstantPattern, SelectPattern, CompareIntegersPattern, CompareFloatsPattern,
-           SameForm<arith::AddFOp, emitc::AddOp>, SameForm<arith::SubFOp, emitc::SubOp>,
-           SameForm<arith::MulFOp, emitc::MulOp>, SameForm<arith::DivFOp, emitc::DivOp>,
-           SameForm<arith::NegFOp, emitc::UnaryMinusOp>, SameForm<arith::DivSIOp, emitc::DivOp>,
-           SameForm<arith::RemSIOp, emitc::RemOp>, OnUnsigned<arith::AddIOp, emitc::AddOp>,
-           OnUnsigned<arith::SubIOp, emitc::SubOp>, OnUnsigned<arith::MulIOp, emitc::MulOp>,
-           OnUnsigned<arith::DivUIOp, emitc::DivOp>, OnUnsigned<arith::RemUIOp, emitc::RemOp>,
-           OnUnsigned<arith::ShLIOp, emitc::BitwiseLeftShiftOp>,
-           OnUnsigned<arith::ShRUIOp, emitc::BitwiseRightShiftOp>,
-           BitsPattern<arith::AndIOp, emitc::LogicalAndOp, emitc::BitwiseAndOp>,
-           BitsPattern<arith::OrIOp, emitc::LogicalOrOp, emitc::BitwiseOrOp>, ExclusiveOrPattern,
-           AsCast<arith::ExtFOp>, AsCast<arith::TruncFOp>, AsCast<arith::SIToFPOp>,
-           AsCast<arith::FPToSIOp>, AsCast<arith::ExtSIOp>, AsCast<arith::TruncIOp>,
-           FromUnsigned<arith::UIToFPOp>, FromUnsigned<arith::ExtUIOp>>(context);
+  patterns.add<ConstantPattern, SelectPattern, CompareIntegersPattern, CompareFloatsPattern,
+               SameForm<arith::AddFOp, emitc::AddOp>, SameForm<arith::SubFOp, emitc::SubOp>,
+               SameForm<arith::MulFOp, emitc::MulOp>, SameForm<arith::DivFOp, emitc::DivOp>,
+               SameForm<arith::NegFOp, emitc::UnaryMinusOp>,
+               SameForm<arith::DivSIOp, emitc::DivOp>, SameForm<arith::RemSIOp, emitc::RemOp>,
+               OnUnsigned<arith::AddIOp, emitc::AddOp>, OnUnsigned<arith::SubIOp, emitc::SubOp>,
+               OnUnsigned<arith::MulIOp, emitc::MulOp>, OnUnsigned<arith::DivUIOp, emitc::DivOp>,
+               OnUnsigned<arith::RemUIOp, emitc::RemOp>,
+               OnUnsigned<arith::ShLIOp, emitc::BitwiseLeftShiftOp>,
+               OnUnsigned<arith::ShRUIOp, emitc::BitwiseRightShiftOp>,
+               BitsPattern<arith::AndIOp, emitc::LogicalAndOp, emitc::BitwiseAndOp>,
+               BitsPattern<arith::OrIOp, emitc::LogicalOrOp, emitc::BitwiseOrOp>,
+               ExclusiveOrPattern, AsCast<arith::ExtFOp>, AsCast<arith::TruncFOp>,
+               AsCast<arith::SIToFPOp>, AsCast<arith::FPToSIOp>, AsCast<arith::ExtSIOp>,
+               AsCast<arith::TruncIOp>, FromUnsigned<arith::UIToFPOp>,
+               FromUnsigned<arith::ExtUIOp>>(context);
   patterns.add<AsCall<arith::MaximumFOp>>(context, "kernels::maximum");
   patterns.add<AsCall<arith::MinimumFOp>>(context, "kernels::minimum");
   patterns.add<AsTemplateCall<arith::MaxSIOp>>(context, "kernels::maximum");
