@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
@@ -46,12 +48,38 @@ def call(*arguments: str | Path) -> str:
     return result.stdout
 
 
-def write_draft_toolchain(path: Path) -> Path:
-    """The build's toolchain, with models of the CPU not optimised: the same bits, compiled in a fifth of the time."""
-    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
-    toolchain["compile"] = ["-O0" if flag == "-O3" else flag for flag in toolchain["compile"]]
+def read_toolchain() -> dict[str, Any]:
+    """What the build's genrec-compile compiles and links models with."""
+    return json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
+
+
+def write_toolchain(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The same as `change` leaves it, for --toolchain."""
+    toolchain = read_toolchain()
+    change(toolchain)
     path.write_text(json.dumps(toolchain))
     return path
+
+
+def write_draft_toolchain(path: Path) -> Path:
+    """With models of the CPU not optimised: the same bits, compiled in a fifth of the time."""
+
+    def change(toolchain: dict[str, Any]) -> None:
+        toolchain["compile"] = ["-O0" if flag == "-O3" else flag for flag in toolchain["compile"]]
+
+    return write_toolchain(path, change)
+
+
+def compile_with_nvcc(unit: Path) -> None:
+    """Compiles a model's unit as genrec-compile does, but warnings are errors; skips where there is no nvcc."""
+    toolchain = read_toolchain()
+    nvcc = toolchain["cuda_units"].get("nvcc")
+    if not nvcc:
+        pytest.skip("no nvcc")
+    ccache = [shutil.which("ccache")] if shutil.which("ccache") else []
+    command = [*ccache, nvcc["compiler"], *nvcc["compile"], "-Werror", "all-warnings"]
+    command += [f"-I{folder}" for folder in toolchain["include"]]
+    call(*command, "-c", unit, "-o", unit.with_suffix(".o"))
 
 
 def read_stream(text: str) -> list[Any]:

@@ -15,9 +15,7 @@ from typing import Any
 
 import genrec as gr
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
+from compiled import BUILD, ROOT, read_toolchain
 
 # Descriptors of domains, pointers to columns and buffers: read once per chunk.
 DESCRIPTOR_BYTES = 1024
@@ -50,7 +48,7 @@ def request_ranking() -> gr.Model:
 
 def build_counted(cpp: Path, folder: Path) -> Path:
     """The emitted unit with its loads and stores counted, linked as genrec-compile links it."""
-    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
+    toolchain = read_toolchain()
     compiler = toolchain["compiler"]
     includes = [f"-I{path}" for path in toolchain["include"]]
     base = ["-std=c++20", "-march=x86-64-v3", "-ffp-contract=off", "-DNDEBUG", "-w"]

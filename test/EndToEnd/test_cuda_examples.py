@@ -13,14 +13,14 @@ from pathlib import Path
 
 import genrec as gr
 import pytest
-from compiled import BUILD, ROOT, call, tool
+from compiled import BUILD, ROOT, call, read_toolchain, tool
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "scripts" / "device")]
 
 import device_examples  # noqa: E402
 import device_models  # noqa: E402
 
-UNITS = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text()).get("cuda_units", {})
+UNITS = read_toolchain().get("cuda_units", {})
 # Examples that have no CUDA form yet, and what the compiler says of them.
 REFUSED: dict[str, str] = {}
 CHECKPOINTED = "request_ranking"  # the one whose commands that read a checkpoint are tried, too

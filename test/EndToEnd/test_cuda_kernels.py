@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from compiled import BUILD, ROOT, call, tool
+from compiled import BUILD, ROOT, call, read_toolchain, tool
 from example_models import MODELS, write_example
 
 INPUTS = Path(__file__).parent / "Inputs"
@@ -31,10 +30,6 @@ SUM_SOURCES = [
 HOST_LIBRARY = BUILD / "lib" / "libgenrec_simt.a"
 # Rows of every domain in examples.cpp; where lists of several pieces are among them.
 ROWS, MANY_ROWS = 37, 1300
-
-
-def toolchain() -> dict[str, object]:
-    return json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
 
 
 def printed(model: Path, folder: Path) -> dict[str, Path]:
@@ -125,7 +120,7 @@ def test_no_file_for_devices_knows_optimizers() -> None:
 @pytest.mark.parametrize("program", ["row_kernels", "pools"])
 def test_nvcc_compiles_every_kernel(program: str, tmp_path: Path) -> None:
     """Those of the examples: test_cuda_examples.py."""
-    nvcc = toolchain()["nvcc"]
+    nvcc = read_toolchain()["nvcc"]
     if not nvcc:
         pytest.skip("no nvcc")
     source = printed(INPUTS / f"{program}.mlir", tmp_path)["cuda"]
@@ -149,7 +144,7 @@ def on_device_command() -> list[object]:
     """What compiles a unit for the emulated device, up to its name. Not optimised: few rows run."""
     flags = (BUILD / "share" / "genrec" / "simt-flags").read_text().replace("-O1", "-O0").split()
     includes = [f"-I{ROOT}/test/Cuda/Simt/include", f"-I{ROOT}/runtime/include"]
-    compiler = str(toolchain()["compiler"])
+    compiler = str(read_toolchain()["compiler"])
     return [compiler, "-xc++", "-std=c++20", *flags, "-include", "cuda_runtime.h", *includes, "-c"]
 
 
@@ -171,7 +166,7 @@ def built(sources: dict[str, Path], main: str, others: list[Path], defines: list
     """Both targets' kernels in one program for the host, with objects of the runtime."""
     if not HOST_LIBRARY.exists():
         pytest.skip("this build runs no kernels on the host")
-    folder, compiler = sources["cpu"].parent, str(toolchain()["compiler"])
+    folder, compiler = sources["cpu"].parent, str(read_toolchain()["compiler"])
     includes = [f"-I{ROOT}/test/Cuda/Simt/include", f"-I{ROOT}/runtime/include"]
     host, program = folder / "host.o", folder / "run"
     call(*on_device_command(), "-DGENREC_WARP_ROWS", sources["cuda"], "-o", folder / "device.o")

@@ -6,8 +6,6 @@ float may be another bfloat16, 2^-8 of it away (docs/testing.md).
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD, call, tool
+from compiled import BUILD, call, compile_with_nvcc, tool
 from genrec import nn
 from test_cuda_models import CATEGORIES, COUNTS, SCHEMA, TARGETS, make_retrieval, tensors, train, write_rows
 from test_cuda_steps import run
@@ -153,17 +151,10 @@ def test_attention_trains_as_on_the_cpu(
 
 
 def test_nvcc_compiles_the_units(wide: dict[str, Path], tmp_path: Path) -> None:
-    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
-    unit = toolchain["cuda_units"].get("nvcc")
-    if not unit:
-        pytest.skip("no nvcc")
     made = make_retrieval("hstu_retrieval", "Retrieval", tmp_path, targets=("cpu",), time_bias=True)
     for name, binary in (("clicks", wide["cpu-mixed"]), ("hstu", made.binaries["cpu"])):
         source = tmp_path / f"{name}.cu"
         call(
             tool("genrec-compile"), f"{binary}.genrec", "--target=cuda", "--mixed-precision", "--emit=cpp", "-o", source
         )
-        ccache = [shutil.which("ccache")] if shutil.which("ccache") else []
-        command = [*ccache, unit["compiler"], *unit["compile"], "-Werror", "all-warnings"]
-        command += [f"-I{folder}" for folder in toolchain["include"]]
-        call(*command, "-c", source, "-o", tmp_path / f"{name}.o")
+        compile_with_nvcc(source)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT, call, read_tensors, tool
+from compiled import BUILD, ROOT, call, compile_with_nvcc, read_tensors, read_toolchain, tool
 from genrec import nn
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -446,22 +445,14 @@ def test_an_op_without_a_cuda_form_is_named() -> None:
 
 
 def test_nvcc_compiles_the_unit(made: Made, tmp_path: Path) -> None:
-    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
-    unit = toolchain["cuda_units"].get("nvcc")
-    if not unit:
-        pytest.skip("no nvcc")
     source = tmp_path / "unit.cu"
     call(tool("genrec-compile"), f"{made.binaries['cpu']}.genrec", "--target=cuda", "--emit=cpp", "-o", source)
-    ccache = [shutil.which("ccache")] if shutil.which("ccache") else []
-    command = [*ccache, unit["compiler"], *unit["compile"], "-Werror", "all-warnings"]
-    command += [f"-I{folder}" for folder in toolchain["include"]]
-    call(*command, "-c", source, "-o", tmp_path / "unit.o")
+    compile_with_nvcc(source)
 
 
 def test_a_binary_for_a_gpu_needs_one(made: Made, tmp_path: Path) -> None:
     """It links, and says what is missing where there is no device."""
-    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
-    if "nvcc" not in toolchain["cuda_units"] or Path("/dev/nvidiactl").exists():
+    if "nvcc" not in read_toolchain()["cuda_units"] or Path("/dev/nvidiactl").exists():
         pytest.skip("no nvcc, or there is a device")
     binary = tmp_path / "clicks"
     call(tool("genrec-compile"), f"{made.binaries['cpu']}.genrec", "--target=cuda", "-o", binary)

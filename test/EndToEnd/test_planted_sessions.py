@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT
+from compiled import BUILD, ROOT, write_toolchain
 from launching import launcher, needs_mpi
 from session_models import BATCH, ITEM_SCHEMA, SCHEMA, Later, Session, write_items, write_rows
 
@@ -37,13 +37,10 @@ ARCHIVE = BUILD / "lib" / "libgenrec_rt_cuda_planted.a"
 pytestmark = [pytest.mark.skipif(not ARCHIVE.exists(), reason="not built"), needs_mpi]
 
 
-def write_toolchain(path: Path) -> Path:
-    """That of the build, with planted sources before the runtime's."""
-    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
+def plant(toolchain: dict[str, Any]) -> None:
+    """Puts planted sources before the runtime's."""
     toolchain["libraries"].insert(0, str(ARCHIVE))
     toolchain["include"].insert(0, str(BUILD / "planted-defects" / "include"))
-    path.write_text(json.dumps(toolchain))
-    return path
 
 
 def write_beyond(rows: Path, path: Path) -> None:
@@ -137,7 +134,7 @@ class Folder:
         write_rows(at / "wide.parquet", seed=9, rows=96, wide_from=0)
         write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH)
         self.items = gr.catalogue(write_items(at / "items.parquet"), id="item", schema=ITEM_SCHEMA)
-        self.toolchain = write_toolchain(at / "toolchain.json")
+        self.toolchain = write_toolchain(at / "toolchain.json", plant)
 
     def binary(self, model: str, target: str) -> Path:
         """Compiled when it is first asked for."""
