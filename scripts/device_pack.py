@@ -345,6 +345,8 @@ def check_registers(folder: Path, programs: list[str]) -> None:
     inputs = output_of("ninja", "-C", folder, "-t", "inputs", *programs).splitlines()
     reports = [folder / f"{name}.ptxas" for name in inputs if name.startswith(PROGRAM_OBJECTS) and name.endswith(".o")]
     kernels = [kernel for report in reports for kernel in kernels_of(report)]
+    if not kernels:
+        fail(f"{folder} has no reports of {', '.join(programs)}: their registers cannot be checked")
     if wrong := [complaint for kernel in kernels if (complaint := excess(kernel, allowances))]:
         fail("\n".join(wrong))
     say(f"registers and spills of {len(kernels)} kernels are as test/Cuda/resources.allowance allows")

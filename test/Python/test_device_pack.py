@@ -65,6 +65,12 @@ def test_peers_may_take_what_they_take(build: Path) -> None:
     device_pack.check_registers(build, ["bench-cuda-one"])
 
 
+def test_programs_without_reports_are_not_taken_for_checked(build: Path) -> None:
+    (build / "build.ninja").write_text("rule make\n  command = true\nbuild bench-cuda-one: make\n")
+    with pytest.raises(SystemExit, match="no reports of bench-cuda-one"):
+        device_pack.check_registers(build, ["bench-cuda-one"])
+
+
 def test_drafts_are_not_asked(build: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (build / "CMakeCache.txt").write_text("GENREC_CUDA_DRAFTS:BOOL=ON\n")
     report(build, "one", "anyOther", 65)
