@@ -23,6 +23,7 @@ LIT = "/usr/lib/llvm-22/bin/lit"
 SUITE_LIMIT_SECONDS = 30 * 60
 SHOWN_LINES_PER_FAILURE = 60
 SHOWN_SLOW_TESTS = 20
+SUMMARY_CHARACTERS = 300
 WORKERS = os.cpu_count() or 1
 SHARDS_PER_WORKER = {"genrec-runtime-tests": 1, "genrec-simt-tests": 4}
 """Of long test programs; where there are several, the last ones are short: no processor waits long for another."""
@@ -223,6 +224,12 @@ def show(suite: Suite, result: Result, seconds: float) -> None:
         print("\n".join(lines[-SHOWN_LINES_PER_FAILURE:]), flush=True)
 
 
+def summary(text: str) -> str:
+    """One line of what a failing test said: pytest's first line of an error (E), else the last one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["said nothing"]
+    return next((line for line in lines if line.startswith("E  ")), lines[-1])[:SUMMARY_CHARACTERS]
+
+
 def main() -> int:
     """Entry point; returns 0 when something ran and nothing failed."""
     parser = argparse.ArgumentParser(description="runs every test and sums them up")
@@ -246,6 +253,9 @@ def main() -> int:
         whole.add(result)
     for seconds, test in sorted(whole.times, reverse=True)[:SHOWN_SLOW_TESTS]:
         print(f"[check]   slow: {test} ({duration(seconds)})")
+    # Again, as what keeps an output may keep its end only.
+    for name, text in whole.failures:
+        print(f"[check]   failed: {name}: {summary(text)}")
     print(f"{whole.passed} passed, {len(whole.failures)} failed")
     return 0 if whole.passed and not whole.failures else 1
 

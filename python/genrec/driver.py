@@ -1,13 +1,15 @@
 """Runs a compiled binary and follows its events, one JSON object per line, with a progress bar."""
 
 import json
+import os
+import selectors
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from genrec.errors import RunError
@@ -20,19 +22,24 @@ BAR_WIDTH = 16
 
 # What a binary that this process started is given to end, before it is killed.
 END_SECONDS = 10.0
+# The longest that a signal waits while a binary says nothing.
+SIGNAL_SECONDS = 0.1
+READ_BYTES = 1 << 16
 
 
 def drive(command: list[str], progress: bool | None = None, launcher: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Runs `command` to its end and returns its events but the steps, of which only the last is kept.
 
     `progress`: None shows it on a terminal as a bar and elsewhere as lines; False shows nothing. `launcher`: words
-    before the command that start it on several ranks. Ctrl-C is handed to the binary, which saves a checkpoint, and
-    then raised; so are SIGTERM and SIGHUP, where this is the main thread. A second one ends the binary at once. Raises
+    before the command that start it on several ranks. Where this is the main thread, Ctrl-C, SIGTERM and SIGHUP are
+    handed to the binary, which saves a checkpoint, and then raised. A second one ends the binary at once. Raises
     `RunError` with the binary's message where it fails.
     """
     display = _Display(progress is not False)
     events: list[dict[str, Any]] = []
-    with tempfile.TemporaryFile("w+") as errors:
+    # mpirun ends all ranks soon after a SIGINT of its own; SIGUSR1 it hands to them, who agree and save.
+    stop = signal.SIGUSR1 if launcher else signal.SIGINT
+    with tempfile.TemporaryFile("w+") as errors, _HandedOn(stop) as handed_on:
         try:
             # In a session of its own, so that a terminal's Ctrl-C reaches it once, from here.
             process = subprocess.Popen(
@@ -40,28 +47,18 @@ def drive(command: list[str], progress: bool | None = None, launcher: Sequence[s
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                text=True,
                 start_new_session=True,
             )
         except OSError as error:
             raise cannot_run(command, error) from error
-        assert process.stdout is not None
-        # mpirun ends all ranks soon after a SIGINT of its own; SIGUSR1 it hands to them, who agree and save.
-        stop = signal.SIGUSR1 if launcher else signal.SIGINT
-        with _HandedOn(process, stop):
-            try:
-                for line in process.stdout:
-                    _follow(line, events, display)
-                status = process.wait()
-            except KeyboardInterrupt:
-                process.send_signal(stop)
-                for line in process.stdout:
-                    _follow(line, events, display)
-                process.wait()
-                raise
-            finally:
-                display.close()
-                _end(process)
+        try:
+            handed_on.to(process)
+            for line in _lines(process):
+                _follow(line, events, display)
+            status = process.wait()
+        finally:
+            display.close()
+            _end(process)
         errors.seek(0)
         text = errors.read().strip()
     if status != 0:
@@ -71,25 +68,57 @@ def drive(command: list[str], progress: bool | None = None, launcher: Sequence[s
     return events
 
 
-class _HandedOn:
-    """While it is entered, SIGTERM and SIGHUP are handed to a process as `stop`; they are raised again on leaving."""
+def _lines(process: "subprocess.Popen[bytes]") -> Iterator[str]:
+    """The lines that a process prints, as they come, without their ends.
 
-    def __init__(self, process: "subprocess.Popen[str]", stop: signal.Signals) -> None:
-        self.process = process
+    Python runs signal handlers between two calls of the system. A signal just before a read waits until the read ends,
+    and until another line comes that may be long: so no call here is long.
+    """
+    assert process.stdout is not None
+    descriptor, kept = process.stdout.fileno(), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while True:
+            if not selector.select(SIGNAL_SECONDS):
+                continue
+            if not (read := os.read(descriptor, READ_BYTES)):
+                break
+            *lines, kept = (kept + read).split(b"\n")
+            for line in lines:
+                yield line.decode(errors="replace")
+    if kept:
+        yield kept.decode(errors="replace")
+
+
+class _HandedOn:
+    """While it is entered, Ctrl-C, SIGTERM and SIGHUP are handed to a process as `stop`; they are raised again on
+    leaving. What comes before there is a process waits for it.
+    """
+
+    def __init__(self, stop: signal.Signals) -> None:
         self.stop = stop
+        self.process: subprocess.Popen[bytes] | None = None
         self.caught: int | None = None
         self.before: dict[int, Any] = {}
 
-    def __enter__(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            # Ignored (nohup), or handled outside of Python: stays so.
-            if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                self.before[number] = signal.signal(number, self._hand_on)
+    def __enter__(self) -> "_HandedOn":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                # Ignored (nohup), or handled outside of Python: stays so.
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    self.before[number] = signal.signal(number, self._hand_on)
+        return self
+
+    def to(self, process: "subprocess.Popen[bytes]") -> None:
+        """The process that gets them from now on."""
+        self.process = process
+        if self.caught is not None:
+            process.send_signal(self.stop)
 
     def _hand_on(self, number: int, _: Any) -> None:
-        if self.caught is not None:
+        if self.process is None:
+            pass
+        elif self.caught is not None:
             self.process.terminate()
         else:
             self.process.send_signal(self.stop)
@@ -102,7 +131,7 @@ class _HandedOn:
             signal.raise_signal(self.caught)
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
+def _end(process: "subprocess.Popen[bytes]") -> None:
     """Ends a process that still runs. mpirun needs a moment to end its ranks."""
     if process.poll() is not None:
         return
@@ -129,7 +158,7 @@ def _follow(line: str, events: list[dict[str, Any]], display: "_Display") -> Non
         event = None
     if not isinstance(event, dict) or "event" not in event:
         # Not an event of the binary: a library's message, say.
-        display.line(line.rstrip("\n"))
+        display.line(line)
         return
     if event["event"] == "step" and events and events[-1]["event"] == "step":
         events[-1] = event

@@ -104,6 +104,13 @@ def test_the_last_line_and_the_exit_status(tmp_path: Path, monkeypatch, capsys) 
     monkeypatch.setattr(check, "find_suites", lambda preset, folder, reports: {"lit": [good]})
     assert check.main() == 0
     assert capsys.readouterr().out.splitlines()[-2:] == ["[check]   slow: t (1 min 15 s)", "1 passed, 0 failed"]
+    said = "a.py:3\nE   1 == 2\na.py:3: AssertionError"
+    report = f'<testsuites><testcase name="t"><failure>{said}</failure></testcase></testsuites>'
+    bad = suite_of(tmp_path, f"echo '{report}' > $REPORT")
+    monkeypatch.setattr(check, "find_suites", lambda preset, folder, reports: {"lit": [bad]})
+    assert check.main() == 1
+    # Where only the end of an output is kept, it says what failed.
+    assert capsys.readouterr().out.splitlines()[-2:] == ["[check]   failed: t: E   1 == 2", "0 passed, 1 failed"]
     monkeypatch.setattr(check, "find_suites", lambda preset, folder, reports: {"lit": []})
     assert check.main() == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 0 failed"

@@ -219,12 +219,18 @@ def test_other_output_is_passed_on(model, capsys):
     assert captured.out == "libfoo: hello\n[1]\n" and captured.err == "low disk\n"
 
 
-@pytest.mark.parametrize("ranks", [None, 2])
+# As a terminal does; and so that no call of the main thread ends early, like a signal just before the call.
+TO_THE_GROUP, TO_ANOTHER_THREAD = "os.killpg(0, sent)", "signal.pthread_kill(threading.get_ident(), sent)"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "send"),
+    [(None, TO_THE_GROUP), (2, TO_THE_GROUP), (None, TO_ANOTHER_THREAD)],
+    ids=["one", "ranks", "late"],
+)
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
-def test_interrupting_stops_the_binary(model, mpirun, tmp_path, ranks, sent):
-    """A signal to the group, as a terminal sends it, reaches the binary once, which may save, before the Python program
-    gets it.
-    """
+def test_interrupting_stops_the_binary(model, mpirun, tmp_path, ranks, sent, send):
+    """A signal reaches the binary once, which may save, before the Python program gets it."""
     stop = "SIGUSR1" if ranks else "SIGINT"
     write_program(
         model.binary,
@@ -245,7 +251,8 @@ import genrec as gr, os, signal, sys, threading, time
 def interrupt():
     while not os.path.exists({str(tmp_path / "ready")!r}):
         time.sleep(0.01)
-    os.killpg(0, signal.{sent})
+    sent = signal.{sent}
+    {send}
 threading.Thread(target=interrupt).start()
 try:
     gr.CompiledModel({str(model.binary)!r}).train("a.parquet", ranks={ranks})
@@ -261,6 +268,23 @@ except KeyboardInterrupt:
     else:
         assert result.stdout.splitlines() == ["saved"], result.stderr
         assert result.returncode == -signal.SIGTERM
+
+
+def test_interrupting_while_the_binary_starts(model, tmp_path, monkeypatch):
+    """What comes before there is a process reaches it then, and no process is left alone."""
+    write_program(model.binary, f"time.sleep(60); open({str(tmp_path / 'late')!r}, 'w')")
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *words, **more):
+            signal.raise_signal(signal.SIGINT)
+            super().__init__(*words, **more)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.train("a.parquet")
+    assert started[0].returncode is not None
 
 
 # -- ranks -------------------------------------------------------------------------------------------------------------
