@@ -4,10 +4,12 @@
 
 FOLDER/<example>/ has the binaries `cpu` and `device`, and example.json: files and flags of both. Both train the same
 steps from the same seed, the CPU's on all threads; then both evaluate, each its own checkpoint. Where they part, the
-CPU's binary trains again with its sums over a batch cut at portions, the same arithmetic in another order: some models
-amplify rounding, and a device may not part further than ROUNDING times what such runs do. A model with `step_flops`
-has no binary for the CPU: it trains SPEED_STEPS steps, and its rate is reported. Prints a line per example, and ends
-with 1 where one disagrees. `make device` packs this script; tests run it on binaries of the emulated device.
+CPU's binary trains again with learning rates moved by a few units of a float's last place, less than other rounding
+does to a weight: some models amplify rounding, and a device may not part further than ROUNDING times what such runs
+do. (With portions, in-batch softmax has other negatives: such runs part by more than rounding.) A model with
+`step_flops` has no binary for the CPU: it trains SPEED_STEPS steps, and its rate is reported. Prints a line per
+example, and ends with 1 where one disagrees. `make device` packs this script; tests run it on binaries of the emulated
+device.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from jobs import Job, Part
 STEPS = 100
 LOSS = 1e-5  # by how much of itself a loss may part
 METRIC = 0.002  # by how much a metric may
-PORTIONS = range(2, 8)  # of the CPU's runs that say what rounding does
+UNITS = (1, -1, 2, -2, 4, -4)  # of 2^-23, by which learning rates of the CPU's runs move that say what rounding does
 ROUNDING = 2  # times as far as these part from the first one a device may
 SPEED_STEPS = 16  # of a model that is there for its speed
 WARM = 10  # steps that times leave out: memory is taken, and graphs are captured there
@@ -101,8 +103,12 @@ class Example:
         self.batch, self.steps = batch or given["batch"], SPEED_STEPS if self.step_flops else steps
 
     def run(self, part: Part, side: str, command: str, data: Path, *more: object) -> str:
+        """What a binary prints that reads data."""
+        return self.call(part, side, command, "--data", data, "--batch", self.batch, *self.flags, *more)
+
+    def call(self, part: Part, side: str, command: str, *more: object) -> str:
         """What a binary prints; raises ExampleError where it fails."""
-        words = [self.folder / side, command, "--data", data, "--batch", self.batch, *self.flags, *more]
+        words = [self.folder / side, command, *more]
         more_libraries = {"LD_LIBRARY_PATH": part.library_path} if part.library_path else {}
         outcome = part.call(words, self.seconds, **more_libraries)
         if outcome.failure:
@@ -144,13 +150,19 @@ class Example:
         steps = self.train(part, side, checkpoint, *more)
         return Run([step["loss"] for step in steps], step_seconds(steps), self.evaluate(part, side, checkpoint))
 
-    def with_portions(self, part: Part, work: Path) -> list[Run]:
-        """The CPU's runs that say what rounding does, as many as there is time for and the model can have."""
+    def learning_rate(self, part: Part) -> float:
+        """The largest one of the model, which --lr replaces."""
+        info = json.loads(self.call(part, "cpu", "info", "--json"))
+        return max(entry["optimizer"]["learning_rate"] for entry in info["tables"] + info["parameters"])
+
+    def with_moved_rates(self, part: Part, work: Path) -> list[Run]:
+        """The CPU's runs that say what rounding does, as many as there is time for."""
         runs: list[Run] = []
-        for portions in PORTIONS:
+        for units in UNITS:
             begin = time.monotonic()
             try:
-                runs.append(self.whole(part, "cpu", work / f"portions-{portions}", "--portions", portions))
+                rate = self.learning_rate(part) * (1 + units * 2**-23)
+                runs.append(self.whole(part, "cpu", work / f"rate{units:+d}", "--lr", rate))
             except ExampleError as error:
                 part.say(f"  no more runs to measure rounding: {error}")
                 break
@@ -170,7 +182,7 @@ class Example:
                     found[f"{side}_step_seconds"] = run.seconds
             if not disagreements(device, cpu, []):
                 return []
-            others = self.with_portions(part, work)
+            others = self.with_moved_rates(part, work)
             found["cpu_apart"] = max((max(other.apart(cpu)) for other in others), default=0.0)
             found["cpu_runs"] = len(others)
             return disagreements(device, cpu, others)
@@ -184,7 +196,7 @@ def line(name: str, found: dict[str, Any]) -> str:
     text = f"  {name:<22} losses within {found.get('losses_apart', float('nan')):.1e} over {found.get('steps')} steps"
     times = [found.get(f"{side}_step_seconds") for side in ("device", "cpu")]
     if "cpu_apart" in found:
-        text += f"; {found['cpu_runs']} runs of the CPU with portions within {found['cpu_apart']:.1e}"
+        text += f"; {found['cpu_runs']} runs of the CPU with moved rates within {found['cpu_apart']:.1e}"
     if all(times):
         text += f"; a step {times[0] * 1e3:.3f} ms, on the CPU {times[1] * 1e3:.3f} ms"
     return text

@@ -78,8 +78,9 @@ void expectSame(const HostDomain &queries, const DeviceDomain &queriesThere, con
   crossAttentionBackward<Heads, Qk, V, Bf16>(
       a, {dOut.there.data(), dOut.ld, dQThere.data(), dKThere.data(), dVThere.data()},
       scratch.data(), testStream());
-  // Weights are rounded before and after they are rescaled: they may be neighbours.
-  const float tolerance = Bf16 ? 0x1p-8f : 2e-5f;
+  // Weights are rounded before and after they are rescaled: they may be neighbours. Those far from
+  // zero are exp of a difference from a logarithm of about 540, which has steps of 6e-5.
+  const float tolerance = Bf16 ? 0x1p-8f : far != 0 ? 2e-4f : 2e-5f;
   expectNear(outThere, out, "out", tolerance);
   expectNear(dQThere, dQ, "dQ", tolerance);
   expectNear(dKThere, dK, "dK", tolerance);

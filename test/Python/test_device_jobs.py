@@ -184,11 +184,16 @@ def test_every_benchmark_has_its_time_and_all_fit_into_the_part() -> None:
 
 BINARY = """
 def flag(name): return WORDS[WORDS.index(name) + 1] if name in WORDS else None
-part = MOVED if 'portions-5' in flag('--checkpoint') else 0  # one of the CPU's runs with portions
+moved = (flag('--checkpoint') or '').endswith('rate-2')  # one of the CPU's runs with moved rates
+part = MOVED if moved else 0
 loss = {'device': DEVICE, 'cpu': 0.5}[NAME]
 if part is None:
-    sys.exit('error: no portions')
-if WORDS[0] == 'train':
+    sys.exit('error: no such rate')
+if WORDS == ['info', '--json']:
+    rates = [{'optimizer': {'learning_rate': rate}} for rate in (0.01, 0.001)]
+    print(json.dumps({'tables': rates[:1], 'parameters': rates[1:]}))
+elif WORDS[0] == 'train':
+    assert (flag('--lr') == repr(0.01 * (1 - 2 * 2**-23))) == moved
     for step in range(1, STEPS[NAME] + 1):
         now = loss if step > 6 or NAME == 'device' and EARLY else 0.5
         print(json.dumps({'event': 'step', 'step': step, 'loss': now + part * (step > 6), 'seconds': step * 0.01}))
@@ -211,7 +216,7 @@ def compare(
 ) -> dict[str, Any]:
     """Compares an example whose binaries are made up.
 
-    A run of the CPU in portions parts by `moved` from step 7 on, and so does the device unless `early`.
+    A run of the CPU with another learning rate parts by `moved` from step 7 on, and so does the device unless `early`.
     """
     given = f"DEVICE, AUC, STEPS = float('{device}'), {auc}, {{'device': {steps}, 'cpu': 12}}\n"
     given += f"MOVED, EARLY = {moved}, {early}\n"
@@ -255,7 +260,7 @@ def test_an_example_may_amplify_rounding_as_the_cpu_does(tmp_path: Path) -> None
         ({"steps": 11}, "device train: 11 steps, asked for 12"),
         ({"body": "sys.exit('error: there is no device')"}, "device train: status 1: error: there is no device"),
     ],
-    ids=["loss", "rounding", "early", "portions", "moved", "nan", "metric", "steps", "failure"],
+    ids=["loss", "rounding", "early", "refused", "moved", "nan", "metric", "steps", "failure"],
 )
 def test_examples_that_disagree_are_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     found = compare(tmp_path, **change)
