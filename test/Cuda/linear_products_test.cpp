@@ -202,6 +202,14 @@ TEST(ExactSum, HasTheBitsOfTheHost) {
   std::vector<std::vector<float>> cases = {{},        {0.0f, -0.0f},    {1e38f, 1e38f, 3e38f},
                                            {inf, 1},  {inf, -inf},      {nan, 1},
                                            {-inf, 2}, {1e-45f, 1e-45f}, {-1e30f, 1e30f, -1e-40f}};
+  // Halves of the last place: to even, up, and up where any lower bit is set, next to it or last.
+  constexpr float kHalf = 0x1p-24f;
+  for (std::vector<float> tie : {std::vector{1.0f, kHalf},
+                                 {1.0f + 2 * kHalf, kHalf},
+                                 {1.0f, kHalf, kHalf / 2},
+                                 {1.0f, kHalf, 0x1p-149f},
+                                 {-1.0f, -kHalf, 0x1p-149f}})
+    cases.push_back(tie);
   for (int64_t count : {3, 300, 5000}) {
     std::vector<float> values(static_cast<size_t>(count));
     for (float &value : values)

@@ -14,6 +14,7 @@ from planted_defects_bodies import BODY_DEFECTS
 from planted_defects_calls import CALLS
 from planted_defects_edges import EDGES
 from planted_defects_hot_rows import HOT_ROWS
+from planted_defects_later import LATER
 from planted_defects_models import MODELS
 from planted_defects_promises import PROMISES
 from planted_defects_steps import STEPS_AND_EXCHANGES
@@ -475,6 +476,7 @@ DEFECTS = [
     *LATER_UNIQUE_DEFECTS,
     Defect("values kept of a row's end lie where it begins", COLUMNS, "Columns.*", "column.keepsFirst ? 0 : 1", "0"),
     *EDGES,
+    *LATER,
 ]  # fmt: skip
 
 

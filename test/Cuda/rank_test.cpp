@@ -37,14 +37,14 @@ struct Catalogue {
   Copy<genrec_domain> itemsThere;
   mutable NoteCopy nan;
 
-  /// Without `given` excluded items are drawn.
+  /// Without `given` excluded items are drawn. Values are multiples of `unit`, at most one.
   Catalogue(const Lengths &excludedPerQuery, int64_t itemCount, int64_t dim, bool isKnown = false,
-            const Ids &given = {})
+            const Ids &given = {}, float unit = 1)
       : random(5), dim(dim), ldQuery(dim + 1), ldItem(dim + 2), itemCount(itemCount),
         isKnown(isKnown), queries(makeRoot(static_cast<int64_t>(excludedPerQuery.size()), random)),
         excluding(makeLists(*queries, excludedPerQuery, random)), queriesThere(*queries),
-        excludingThere(*excluding, &queriesThere), query(values(queries->view.count * ldQuery)),
-        item(values(itemCount * ldItem)),
+        excludingThere(*excluding, &queriesThere), query(values(queries->view.count * ldQuery, unit)),
+        item(values(itemCount * ldItem, unit)),
         excluded(given.empty() ? items(excluding->view.count) : given),
         queryThere(withRoom(query, isKnown ? 5 * ldQuery : 0)), itemThere(item),
         excludedThere(excluded),
@@ -56,10 +56,10 @@ struct Catalogue {
     return values;
   }
   /// Few different values, so that scores are equal now and then.
-  std::vector<float> values(int64_t count) {
+  std::vector<float> values(int64_t count, float unit = 1) {
     std::vector<float> result(static_cast<size_t>(count));
     for (float &value : result)
-      value = static_cast<float>(static_cast<int>(random() % 7) - 3) / 3;
+      value = static_cast<float>(static_cast<int>(random() % 7) - 3) / 3 * unit;
     return result;
   }
   /// Items, some of them twice, some that there are not.
@@ -203,6 +203,9 @@ TEST(Rank, ByTheLibrary) {
   Catalogue wide(Lengths(70, 1), 40, 64, true); // several chunks of queries
   expectTop(wide, 3, true);
   expectRanks(wide, true);
+  Catalogue small(Lengths(60, 1), 2300, 64, true, {}, 0x1p-10f); // norms are far less than one
+  expectTop(small, 33, true);
+  expectRanks(small, true);
 }
 
 /// Excluded items that all belong into the last slot of their list's set, in each list the same.
