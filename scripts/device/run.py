@@ -28,6 +28,8 @@ import sys
 import tarfile
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +200,24 @@ def dry_run(number: int, jobs: list[Job], lacks: dict[str, str]) -> int:
     return 0
 
 
+@contextmanager
+def written_when_ended(part: Part) -> Iterator[None]:
+    """While it is entered, SIGTERM and SIGINT end the program behind writing what there is."""
+
+    def ended(signum: int, frame: object) -> None:
+        part.stop()
+        part.result["ended_by_signal"] = signum
+        part.write()
+        os._exit(128 + signum)
+
+    before = {number: signal.signal(number, ended) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def run(number: int, out: Path, manifest: dict[str, Any], only: list[str], is_dry: bool, steps: int) -> int:
     """Runs a part; returns the exit status."""
     device, found = find_device()
@@ -225,16 +245,9 @@ def run(number: int, out: Path, manifest: dict[str, Any], only: list[str], is_dr
     if not device:
         set_environment(part, folder, tools, manifest, found.get("driver_folder", ""))
 
-    def ended(signum: int, frame: object) -> None:
-        part.stop()
-        part.result["ended_by_signal"] = signum
-        part.write()
-        os._exit(128 + signum)
-
-    signal.signal(signal.SIGTERM, ended)
-    signal.signal(signal.SIGINT, ended)
-    for job in jobs:
-        part.do(job)
+    with written_when_ended(part):
+        for job in jobs:
+            part.do(job)
     counts = part.counts()
     part.say(", ".join(f"{count} {status}" for status, count in counts.items()) + f" in {part.result['seconds']:.0f} s")
     if counts["failed"]:

@@ -217,7 +217,9 @@ def test_a_part_runs_what_was_packed(packed: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(run.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("COMPUTE_SANITIZER", "no-such-sanitizer")
     out = tmp_path / "out"
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     assert run.main(["1", str(out)]) == 0
+    assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     found = results(out, 1)
     assert found["device"] == {"name": "card"}
     assert {name: job["status"] for name, job in found["jobs"].items() if job["status"] != "passed"} == {

@@ -270,6 +270,15 @@ except KeyboardInterrupt:
         assert result.returncode == -signal.SIGTERM
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt, whatever it does in the process that runs the tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_interrupting_while_the_binary_starts(model, tmp_path, monkeypatch):
     """What comes before there is a process reaches it then, and no process is left alone."""
     write_program(model.binary, f"time.sleep(60); open({str(tmp_path / 'late')!r}, 'w')")
