@@ -110,7 +110,8 @@ def test_what_runs_on_a_device_runs_emulated(tmp_path: Path) -> None:
     example = device_examples.Example(folder, 3, 32)
     part = device_examples.Part(2, tmp_path / "out", 3600, {}, {})
     first = example.whole(part, "cpu", tmp_path / "first")
-    runs = example.with_portions(part, tmp_path)
-    assert len(runs) == len(device_examples.PORTIONS)
-    apart = [max(run.apart(first)) for run in runs]
-    assert 0 < max(apart) <= device_examples.LOSS, apart  # the same arithmetic in another order
+    runs = example.with_moved_rates(part, tmp_path)
+    assert len(runs) == len(device_examples.UNITS)
+    apart = [run.apart(first) for run in runs]
+    assert 0 < max(map(max, apart)) <= device_examples.LOSS, apart
+    assert all(steps[0] == 0 for steps in apart), apart  # before any update

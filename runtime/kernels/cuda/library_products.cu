@@ -199,7 +199,19 @@ struct Chunks {
     const bool isCopied = !c.roundedX && !c.roundedY;
     const int64_t rows = isCopied ? kernels::roundUp(c.capacity, kChunkStep) : c.capacity;
     whole = rows / chunk, last = rows % chunk;
-    each = std::clamp<int64_t>(kMostChunkBytes / bytesOfChunk(c), 1, std::max<int64_t>(whole, 1));
+    each = addsOnto(c) ? 1
+                       : std::clamp<int64_t>(kMostChunkBytes / takenByChunk(c), 1,
+                                             std::max<int64_t>(whole, 1));
+  }
+
+private:
+  /// Scratch bytes: what was rounded before is not copied.
+  static int64_t takenByChunk(const RowContraction &c) {
+    int64_t bytes = c.k * c.n * 4;
+    for (const Side &side : {xOf(c), yOf(c)})
+      if (!side.rounded)
+        bytes += chunkRows(c) * ldOfCopy(c, side.size) * bytesOfFactor(c);
+    return bytes;
   }
 };
 
