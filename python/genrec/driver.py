@@ -32,8 +32,8 @@ def drive(command: list[str], progress: bool | None = None, launcher: Sequence[s
 
     `progress`: None shows it on a terminal as a bar and elsewhere as lines; False shows nothing. `launcher`: words
     before the command that start it on several ranks. Where this is the main thread, Ctrl-C, SIGTERM and SIGHUP are
-    handed to the binary, which saves a checkpoint, and then raised. A second one ends the binary at once. Raises
-    `RunError` with the binary's message where it fails.
+    handed to the binary, which saves a checkpoint, and then raised. A second one ends the binary at once, a third one
+    kills it. Raises `RunError` with the binary's message where it fails.
     """
     display = _Display(progress is not False)
     events: list[dict[str, Any]] = []
@@ -98,7 +98,7 @@ class _HandedOn:
     def __init__(self, stop: signal.Signals) -> None:
         self.stop = stop
         self.process: subprocess.Popen[bytes] | None = None
-        self.caught: int | None = None
+        self.caught: list[int] = []
         self.before: dict[int, Any] = {}
 
     def __enter__(self) -> "_HandedOn":
@@ -112,23 +112,28 @@ class _HandedOn:
     def to(self, process: "subprocess.Popen[bytes]") -> None:
         """The process that gets them from now on."""
         self.process = process
-        if self.caught is not None:
-            process.send_signal(self.stop)
+        if self.caught:
+            self._send()
 
     def _hand_on(self, number: int, _: Any) -> None:
+        self.caught.append(number)
+        self._send()
+
+    def _send(self) -> None:
         if self.process is None:
-            pass
-        elif self.caught is not None:
+            return
+        if len(self.caught) == 1:
+            self.process.send_signal(self.stop)
+        elif len(self.caught) == 2:
             self.process.terminate()
         else:
-            self.process.send_signal(self.stop)
-        self.caught = number
+            self.process.kill()
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
-        if self.caught is not None:
-            signal.raise_signal(self.caught)
+        if self.caught:
+            signal.raise_signal(self.caught[-1])
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

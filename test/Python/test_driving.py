@@ -270,6 +270,40 @@ except KeyboardInterrupt:
         assert result.returncode == -signal.SIGTERM
 
 
+def test_a_third_interrupt_kills_what_ends_by_no_other(model, tmp_path):
+    write_program(
+        model.binary,
+        f"""
+        import signal
+        heard = open({str(tmp_path / "heard")!r}, "a", buffering=1)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _: print(signal.Signals(number).name, file=heard))
+        print("ready", file=heard)
+        while True:
+            time.sleep(60)
+        """,
+    )
+    script = f"""
+import genrec as gr, os, signal, threading, time
+heard = {str(tmp_path / "heard")!r}
+def interrupt():
+    for lines in range(1, 4):
+        while not os.path.exists(heard) or len(open(heard).readlines()) < lines:
+            time.sleep(0.01)
+        os.killpg(0, signal.SIGINT)
+threading.Thread(target=interrupt).start()
+try:
+    gr.CompiledModel({str(model.binary)!r}).train("a.parquet")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, start_new_session=True
+    )
+    assert (result.stdout, result.returncode) == ("interrupted\n", 0), result.stderr
+    assert (tmp_path / "heard").read_text().split() == ["ready", "SIGINT", "SIGTERM"]
+
+
 @pytest.fixture
 def interruptible():
     """Ctrl-C raises KeyboardInterrupt, whatever it does in the process that runs the tests."""
