@@ -99,6 +99,7 @@ class _HandedOn:
         self.stop = stop
         self.process: subprocess.Popen[bytes] | None = None
         self.caught: list[int] = []
+        self.sent = 0  # of these
         self.before: dict[int, Any] = {}
 
     def __enter__(self) -> "_HandedOn":
@@ -112,7 +113,7 @@ class _HandedOn:
     def to(self, process: "subprocess.Popen[bytes]") -> None:
         """The process that gets them from now on."""
         self.process = process
-        if self.caught:
+        if self.sent < len(self.caught):
             self._send()
 
     def _hand_on(self, number: int, _: Any) -> None:
@@ -122,9 +123,10 @@ class _HandedOn:
     def _send(self) -> None:
         if self.process is None:
             return
-        if len(self.caught) == 1:
+        self.sent = len(self.caught)
+        if self.sent == 1:
             self.process.send_signal(self.stop)
-        elif len(self.caught) == 2:
+        elif self.sent == 2:
             self.process.terminate()
         else:
             self.process.kill()
