@@ -219,6 +219,8 @@ def test_other_output_is_passed_on(model, capsys):
     assert captured.out == "libfoo: hello\n[1]\n" and captured.err == "low disk\n"
 
 
+# Where tests run in the background, Ctrl-C is ignored, and so it is by what they start.
+INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 # As a terminal does; and so that no call of the main thread ends early, like a signal just before the call.
 TO_THE_GROUP, TO_ANOTHER_THREAD = "os.killpg(0, sent)", "signal.pthread_kill(threading.get_ident(), sent)"
 
@@ -247,7 +249,8 @@ def test_interrupting_stops_the_binary(model, mpirun, tmp_path, ranks, sent, sen
         """,
     )
     script = f"""
-import genrec as gr, os, signal, sys, threading, time
+{INTERRUPTIBLE}
+import genrec as gr, os, sys, threading, time
 def interrupt():
     while not os.path.exists({str(tmp_path / "ready")!r}):
         time.sleep(0.01)
@@ -284,7 +287,8 @@ def test_a_third_interrupt_kills_what_ends_by_no_other(model, tmp_path):
         """,
     )
     script = f"""
-import genrec as gr, os, signal, threading, time
+{INTERRUPTIBLE}
+import genrec as gr, os, threading, time
 heard = {str(tmp_path / "heard")!r}
 def interrupt():
     for lines in range(1, 4):
