@@ -95,7 +95,8 @@ def test_a_signal_ends_all_ranks_with_one_checkpoint(model, tmp_path, number):
     """Ctrl-C of a terminal reaches every process of the group; SIGTERM reaches Python alone."""
     checkpoint = tmp_path / "checkpoint"
     script = f"""
-import genrec as gr
+import genrec as gr, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored where tests run in the background
 model = gr.CompiledModel({str(model.binary)!r})
 try:
     model.train({str(data_of(model))!r}, epochs=100000, batch=20, threads=1, ranks=2, portions=4, log_every=1,
