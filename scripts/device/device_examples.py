@@ -158,11 +158,11 @@ class Example:
     def with_moved_rates(self, part: Part, work: Path) -> list[Run]:
         """The CPU's runs that say what rounding does, as many as there is time for."""
         runs: list[Run] = []
+        rate = self.learning_rate(part)
         for units in UNITS:
             begin = time.monotonic()
             try:
-                rate = self.learning_rate(part) * (1 + units * 2**-23)
-                runs.append(self.whole(part, "cpu", work / f"rate{units:+d}", "--lr", rate))
+                runs.append(self.whole(part, "cpu", work / f"rate{units:+d}", "--lr", rate * (1 + units * 2**-23)))
             except ExampleError as error:
                 part.say(f"  no more runs to measure rounding: {error}")
                 break

@@ -225,6 +225,23 @@ INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_
 TO_THE_GROUP, TO_ANOTHER_THREAD = "os.killpg(0, sent)", "signal.pthread_kill(threading.get_ident(), sent)"
 
 
+def train_beside(model, interrupt, ranks=None):
+    """Trains in a Python program of its own, with a thread that runs the lines of `interrupt`."""
+    script = f"""
+{INTERRUPTIBLE}
+import genrec as gr, os, threading, time
+def interrupt():{textwrap.indent(textwrap.dedent(interrupt), "    ")}
+threading.Thread(target=interrupt).start()
+try:
+    gr.CompiledModel({str(model.binary)!r}).train("a.parquet", ranks={ranks})
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, start_new_session=True
+    )
+
+
 @pytest.mark.parametrize(
     ("ranks", "send"),
     [(None, TO_THE_GROUP), (2, TO_THE_GROUP), (None, TO_ANOTHER_THREAD)],
@@ -248,23 +265,13 @@ def test_interrupting_stops_the_binary(model, mpirun, tmp_path, ranks, sent, sen
         time.sleep(60)
         """,
     )
-    script = f"""
-{INTERRUPTIBLE}
-import genrec as gr, os, sys, threading, time
-def interrupt():
+    interrupt = f"""
     while not os.path.exists({str(tmp_path / "ready")!r}):
         time.sleep(0.01)
     sent = signal.{sent}
     {send}
-threading.Thread(target=interrupt).start()
-try:
-    gr.CompiledModel({str(model.binary)!r}).train("a.parquet", ranks={ranks})
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, start_new_session=True
-    )
+    """
+    result = train_beside(model, interrupt, ranks)
     if sent == "SIGINT":
         assert result.stdout.splitlines() == ["saved", "interrupted"], result.stderr
         assert result.returncode == 0
@@ -286,24 +293,14 @@ def test_a_third_interrupt_kills_what_ends_by_no_other(model, tmp_path):
             time.sleep(60)
         """,
     )
-    script = f"""
-{INTERRUPTIBLE}
-import genrec as gr, os, threading, time
-heard = {str(tmp_path / "heard")!r}
-def interrupt():
+    interrupt = f"""
+    heard = {str(tmp_path / "heard")!r}
     for lines in range(1, 4):
         while not os.path.exists(heard) or len(open(heard).readlines()) < lines:
             time.sleep(0.01)
         os.killpg(0, signal.SIGINT)
-threading.Thread(target=interrupt).start()
-try:
-    gr.CompiledModel({str(model.binary)!r}).train("a.parquet")
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, start_new_session=True
-    )
+    """
+    result = train_beside(model, interrupt)
     assert (result.stdout, result.returncode) == ("interrupted\n", 0), result.stderr
     assert (tmp_path / "heard").read_text().split() == ["ready", "SIGINT", "SIGTERM"]
 

@@ -177,6 +177,10 @@ int64_t ldOf(const RowContraction &c, const Side &side) {
   return side.rounded ? side.ld : ldOfCopy(c, side.size);
 }
 int64_t bytesOfFactor(const RowContraction &c) { return c.bf16 ? 2 : 4; }
+/// Of the copy that a side needs.
+int64_t bytesOfCopy(const RowContraction &c, const Side &side, int64_t rows) {
+  return side.rounded ? 0 : rows * ldOfCopy(c, side.size) * bytesOfFactor(c);
+}
 
 int64_t bytesOfCopies(const RowContraction &c, int64_t rows) {
   return rows * (ldOfCopy(c, c.k) + ldOfCopy(c, c.n)) * bytesOfFactor(c);
@@ -205,13 +209,10 @@ struct Chunks {
   }
 
 private:
-  /// Scratch bytes: what was rounded before is not copied.
+  /// Scratch bytes: copies and sums.
   static int64_t takenByChunk(const RowContraction &c) {
-    int64_t bytes = c.k * c.n * 4;
-    for (const Side &side : {xOf(c), yOf(c)})
-      if (!side.rounded)
-        bytes += chunkRows(c) * ldOfCopy(c, side.size) * bytesOfFactor(c);
-    return bytes;
+    const int64_t rows = chunkRows(c);
+    return bytesOfCopy(c, xOf(c), rows) + bytesOfCopy(c, yOf(c), rows) + c.k * c.n * 4;
   }
 };
 
@@ -277,11 +278,8 @@ private:
                      void *memory)
       : cursor(memory) {
     const int64_t rows = cut.whole > 0 ? cut.each * chunkRows(c) : cut.last;
-    auto take = [&](const Side &side) {
-      return cursor.take<char>(side.rounded ? 0 : rows * ldOfCopy(c, side.size) * bytesOfFactor(c));
-    };
-    x = take(xOf(c));
-    y = take(yOf(c));
+    x = cursor.take<char>(bytesOfCopy(c, xOf(c), rows));
+    y = cursor.take<char>(bytesOfCopy(c, yOf(c), rows));
     sums = cursor.take<float>(addsOnto(c) ? 0 : cut.each * c.k * c.n);
     workspace = cursor.take<char>(workspaceBytes);
   }
