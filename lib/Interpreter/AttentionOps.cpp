@@ -250,7 +250,8 @@ static Error evaluateAttention(Evaluator &e, AttentionOp op) {
   return Error::success();
 }
 
-static Error evaluateAttentionGrad(Evaluator &e, AttentionGradOp op) {
+/// Evaluates the gradients, and sets those of biases.
+template <class OpT> static AttentionGradients backward(Evaluator &e, OpT op) {
   AttentionOptions options(op);
   AttentionOperands x(e, op);
   const Tensor &out = e.get(op.getOut()), &gradient = e.get(op.getGradient());
@@ -262,13 +263,37 @@ static Error evaluateAttentionGrad(Evaluator &e, AttentionGradOp op) {
   forEachHead(e, options, x, e.rowsOf(op.getV().getType()), [&](AttentionList &list, int64_t head) {
     list.backward(head, out, gradient, gradients);
   });
-  e.set(op.getDq(), std::move(gradients.q));
-  e.set(op.getDk(), std::move(gradients.k));
-  e.set(op.getDv(), std::move(gradients.v));
   if (op.getDpositionBias())
     e.set(op.getDpositionBias(), std::move(gradients.positionBias));
   if (op.getDtimeBias())
     e.set(op.getDtimeBias(), std::move(gradients.timeBias));
+  return gradients;
+}
+
+static Error evaluateAttentionGrad(Evaluator &e, AttentionGradOp op) {
+  AttentionGradients gradients = backward(e, op);
+  e.set(op.getDq(), std::move(gradients.q));
+  e.set(op.getDk(), std::move(gradients.k));
+  e.set(op.getDv(), std::move(gradients.v));
+  return Error::success();
+}
+
+static Error evaluateFusedAttentionGrad(Evaluator &e, FusedAttentionGradOp op) {
+  AttentionGradients gradients = backward(e, op);
+  const Tensor &x = e.get(op.getX());
+  Tensor dx = Tensor::make<double>(x.rows, x.width);
+  if (op.getRest()) {
+    const Tensor &rest = e.get(op.getRest());
+    for (int64_t row = 0; row < x.rows; ++row)
+      std::copy_n(rest.row(row), rest.width, dx.row(row));
+  }
+  const Tensor *parts[] = {&gradients.q, &gradients.k, &gradients.v};
+  for (auto [begin, part] : llvm::zip_equal(op.getColumns(), parts))
+    forEachElement(*part, [&](int64_t row, int64_t column) {
+      double slope = siluSlope(x.row(row)[begin + column]);
+      dx.row(row)[begin + column] = e.toBf16(part->row(row)[column] * slope);
+    });
+  e.set(op.getDx(), std::move(dx));
   return Error::success();
 }
 
@@ -320,5 +345,6 @@ static Error evaluateHstuBlock(Evaluator &e, HstuBlockOp op) {
 void interpreter::addAttentionOps(HandlerMap &map) {
   map.add<AttentionOp, evaluateAttention>();
   map.add<AttentionGradOp, evaluateAttentionGrad>();
+  map.add<FusedAttentionGradOp, evaluateFusedAttentionGrad>();
   map.add<HstuBlockOp, evaluateHstuBlock>();
 }

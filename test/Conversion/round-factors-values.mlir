@@ -8,15 +8,13 @@
 // CHECK: genrec.linear {{.*}} {bf16{{.*}} : (tensor<?x32xbf16, {{.*}} -> tensor<?x128xf32,
 // CHECK: genrec.attention {{.*}} {bf16{{.*}} : (tensor<?x32xbf16, {{.*}}, tensor<?x32xbf16, {{.*}}, tensor<?x32xbf16, {{.*}} -> tensor<?x32xf32,
 // CHECK: genrec.linear {{.*}} {bf16{{.*}} : (tensor<?x32xbf16,
-// The gradient of u is rounded by the kernel that has its rows, before the gradients of q, k and v are there; the
-// kernel behind joins it with these.
+// The gradient of u is rounded by the kernel that has its rows, before the gradients of q, k and v are there, which are
+// rounded and joined with it by what makes them.
 // CHECK: genrec.row_kernel {{.*}} -> (tensor<?x32xbf16, #genrec.rows<@list>>, tensor<?x32xbf16, #genrec.rows<@list>>, tensor<?x32xbf16, #genrec.rows<@list>>) {
 // CHECK: genrec.weight_gradient {{.*}} : (tensor<?x32xbf16, {{.*}}, tensor<?x32xbf16, {{.*}} -> tensor<32x32xf32>
-// CHECK: genrec.attention_grad {{.*}}xbf16,
-// CHECK: genrec.row_kernel {{.*}} -> tensor<?x128xbf16, #genrec.rows<@list>> {
-// CHECK-NEXT: ^bb0({{.*}}: vector<32xbf16>):
-// CHECK: genrec.row_concat {{.*}} : (vector<32xbf16>, vector<32xbf16>, vector<32xbf16>, vector<32xbf16>) -> vector<128xbf16>
-// CHECK: genrec.linear {{.*}} transposed} : (tensor<?x128xbf16,
+// CHECK: %[[DX:.*]] = genrec.fused_attention_grad {{.*}} columns = array<i64: 64, 96, 32>{{.*}} -> tensor<?x128xbf16, #genrec.rows<@list>>
+// CHECK-NOT: genrec.row_kernel
+// CHECK: genrec.linear %[[DX]], {{.*}} transposed} : (tensor<?x128xbf16,
 // CHECK: genrec.weight_gradient {{.*}} : (tensor<?x32xbf16, {{.*}}, tensor<?x128xbf16, {{.*}} -> tensor<32x128xf32>
 
 // CPU-LABEL: genrec.program @train

@@ -1,69 +1,12 @@
 // Attention of a model's floats with factors of bfloat16, at every level: heads that fill no
 // multiple of 8, results that are floats, matrices with odd leading dimensions, room for more rows.
 
-#include "attention_testing.h"
-
-#include "genrec_rt/kernels/cuda/attention/bf16_attention.h"
-#include "genrec_rt/kernels/cuda/factors.h"
+#include "attention_factors_testing.h"
 
 namespace {
 
 using namespace genrec::rt::cuda;
 using namespace genrec::rt::cuda::testing;
-
-/// q, k, v and dOut as floats; the reference gets them rounded.
-struct FloatInputs {
-  DeviceMatrix<float> q, k, v, dOut;
-
-  FloatInputs(int64_t qk, int64_t vSize, const ReferenceInputs &in)
-      : q(in.q, in.rows(), qk, 3), k(in.k, in.rows(), qk, 1), v(in.v, in.rows(), vSize, 5),
-        dOut(in.dOut, in.rows(), vSize, 1) {}
-};
-
-/// Numbers that bfloat16 does not hold.
-void spoil(ReferenceInputs &in) {
-  for (std::vector<double> *values : {&in.q, &in.k, &in.v, &in.dOut})
-    for (double &x : *values)
-      x = static_cast<float>(x * 1.00123);
-}
-
-/// A matrix of `capacity` rows of bfloat16, rounded before, with zeros behind the last row.
-struct RoundedMatrix {
-  int64_t ld;
-  DeviceArray<Bf16> memory;
-
-  RoundedMatrix(const std::vector<double> &dense, int64_t columns, int64_t capacity)
-      : ld(columns + 8), memory(values(dense, columns, capacity)) {}
-
-  std::vector<Bf16> values(const std::vector<double> &dense, int64_t columns,
-                           int64_t capacity) const {
-    std::vector<Bf16> result(static_cast<size_t>(capacity * ld), Bf16{0});
-    for (int64_t i = 0; i < static_cast<int64_t>(dense.size()); ++i)
-      result[static_cast<size_t>(i / columns * ld + i % columns)] =
-          bf16Factor(static_cast<float>(dense[static_cast<size_t>(i)]));
-    return result;
-  }
-};
-
-/// q, k, v and dOut, rounded before.
-struct RoundedInputs {
-  RoundedMatrix q, k, v, dOut;
-
-  RoundedInputs(int64_t qk, int64_t vSize, int64_t capacity, const ReferenceInputs &in)
-      : q(in.q, qk, capacity), k(in.k, qk, capacity), v(in.v, vSize, capacity),
-        dOut(in.dOut, vSize, capacity) {}
-
-  RoundedBefore before() {
-    return {q.memory.data(), k.memory.data(), v.memory.data(), dOut.memory.data()};
-  }
-};
-
-/// Lists, and whether factors were rounded before.
-struct Case {
-  std::vector<int64_t> lengths;
-  uint64_t seed;
-  bool before = false;
-};
 
 /// The calls of one configuration at one level.
 struct FactorCalls {
@@ -81,78 +24,25 @@ struct FactorCalls {
 void checkCalls(const FactorCalls &calls, const Case &of) {
   SCOPED_TRACE("level " + std::to_string(static_cast<int>(calls.level)) +
                (of.before ? ", before" : ""));
-  Random random(of.seed);
-  const ReferenceConfig &config = calls.config;
-  const int64_t heads = config.heads, qk = heads * config.qk, vSize = heads * config.v;
-  ReferenceInputs in = genrec::rt::kernels::testing::randomInputs(config, of.lengths, random);
-  spoil(in);
-  FloatInputs floats(qk, vSize, in);
-  roundInputs<Bf16>(in);
-  const ReferenceResults expected = Reference(config, in).run(true);
-
-  const int64_t rows = in.rows(), capacity = rows + 1;
-  DeviceMatrix<float> out({}, rows, vSize, 1), dQ({}, rows, qk, 3), dK({}, rows, qk, 1),
-      dV({}, rows, vSize, 1), logSumExp({}, rows, heads, 0);
-  DeviceMatrix<float> dPosition({}, 1, static_cast<int64_t>(in.positionBias.size()), 0);
-  DeviceArray<int64_t> offsets(in.offsets);
-  DeviceArray<float> position({in.positionBias.begin(), in.positionBias.end()});
-  const auto parents = static_cast<int64_t>(in.offsets.size()) - 1,
-             longest = *std::max_element(of.lengths.begin(), of.lengths.end());
-  DeviceArray<genrec_domain> above(
-      {genrec_domain{parents, parents + 3, nullptr, nullptr, nullptr, nullptr, parents, nullptr}});
-  DeviceArray<genrec_domain> domain({genrec_domain{rows, capacity, offsets.data(), nullptr, nullptr,
-                                                   above.data(), longest, nullptr}});
-  AttentionArgs<Bf16> args;
-  args.domain = domain.data();
-  args.parents = parents + 3;
-  args.heads = heads;
-  args.offsets = offsets.data();
-  args.maxLength = longest + 5;
-  args.rows = capacity;
-  args.logSumExp = logSumExp.memory.data();
-  args.scale = static_cast<float>(in.scale);
-  args.fixedLength = static_cast<float>(in.fixedLength);
-  args.positionBias = position.data();
-  args.positionBuckets = static_cast<int64_t>(in.positionBias.size());
-
-  genrec::rt::kernels::AttentionArgs own;
-  own.q = floats.q.memory.data(), own.ldQ = floats.q.ld;
-  own.k = floats.k.memory.data(), own.ldK = floats.k.ld;
-  own.v = floats.v.memory.data(), own.ldV = floats.v.ld;
-  own.out = out.memory.data(), own.ldOut = out.ld;
-  genrec::rt::kernels::AttentionGradients gradients;
-  gradients.dOut = floats.dOut.memory.data(), gradients.ldDOut = floats.dOut.ld;
-  gradients.dQ = dQ.memory.data(), gradients.ldDQ = dQ.ld;
-  gradients.dK = dK.memory.data(), gradients.ldDK = dK.ld;
-  gradients.dV = dV.memory.data(), gradients.ldDV = dV.ld;
-  gradients.dPositionBias = dPosition.memory.data();
-
-  RoundedInputs rounded(qk, vSize, capacity, in);
-  const RoundedBefore factors = rounded.before(), *before = of.before ? &factors : nullptr;
-  if (before) {
-    own.q = own.k = own.v = gradients.dOut = nullptr;
-    own.ldQ = rounded.q.ld, own.ldK = rounded.k.ld, own.ldV = rounded.v.ld;
-    gradients.ldDOut = rounded.dOut.ld;
-  }
-
-  auto room = [](int64_t bytes) { // whose old bytes are NaN
-    return std::vector<unsigned char>(static_cast<size_t>(bytes) + 1, 0xFF);
-  };
-  DeviceArray<unsigned char> forward(room(calls.forwardBytes(args, before))),
-      backward(room(calls.backwardBytes(args, before)));
-  calls.forward(args, own, forward.data(), testStream(), before);
-  calls.backward(args, own, gradients, backward.data(), testStream(), before);
+  ModelCall call(calls.config, of);
+  const ReferenceConfig &config = call.config;
+  const ReferenceResults expected = Reference(config, call.in).run(true);
+  const RoundedBefore *before = of.before ? &call.factors : nullptr;
+  auto forward = ModelCall::room(calls.forwardBytes(call.args, before)),
+       backward = ModelCall::room(calls.backwardBytes(call.args, before));
+  calls.forward(call.args, call.own, forward.data(), testStream(), before);
+  calls.backward(call.args, call.own, call.gradients, backward.data(), testStream(), before);
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
 
   // A result is a float: only weights carry 8 bits, whose errors have no common sign.
-  out.expectNear(expected.out, 2e-3, "out");
+  call.out.expectNear(expected.out, 2e-3, "out");
   if (config.softmax)
-    logSumExp.expectNear(expected.logSumExp, 1e-5, "log sum exp");
-  dQ.expectNear(expected.dQ, 4e-3, "dq");
-  dK.expectNear(expected.dK, 4e-3, "dk");
-  dV.expectNear(expected.dV, 4e-3, "dv");
+    call.logSumExp.expectNear(expected.logSumExp, 1e-5, "log sum exp");
+  call.dQ.expectNear(expected.dQ, 4e-3, "dq");
+  call.dK.expectNear(expected.dK, 4e-3, "dk");
+  call.dV.expectNear(expected.dV, 4e-3, "dv");
   if (config.positionBias)
-    dPosition.expectNear(expected.dPositionBias, 6e-3, "position bias");
+    call.dPosition.expectNear(expected.dPositionBias, 6e-3, "position bias");
 }
 
 template <int Heads, int Qk, int V, ScoreKind Score, unsigned Features, AttentionLevel Level>

@@ -1,4 +1,4 @@
-// What the build compiles of attention: all levels and both directions of four configurations, so
+// What the build compiles of attention: all levels and both directions of five configurations, so
 // that registers, spills and machine code of the device are checked where no device is. Models
 // instantiate what they need themselves.
 
@@ -23,6 +23,13 @@ GENREC_INSTANTIATE(Biased, hopper)
 using Positioned =
     AttentionConfig<Bf16, 128, 128, ScoreKind::silu, kCausal + kPositionBias + kFloatResults>;
 GENREC_INSTANTIATE(Positioned, hopper)
+
+/// The same, whose gradients go on to what q, k and v are the silu of.
+using OfSilu = AttentionConfig<Bf16, 128, 128, ScoreKind::silu,
+                               kCausal + kPositionBias + kFloatResults + kOfSilu>;
+template void attentionBackward<OfSilu, AttentionLevel::hopper>(const AttentionArgs<Bf16> &,
+                                                                const AttentionGradients<Bf16> &,
+                                                                void *, cudaStream_t);
 
 /// Its products alone.
 using Bare = AttentionConfig<Bf16, 128, 128, ScoreKind::silu, kCausal>;

@@ -256,8 +256,9 @@ bool BodySchedule::isJoinedInPlace(OpOperand &operand) const {
 
 bool BodySchedule::isThere(Value value) const {
   auto argument = dyn_cast<BlockArgument>(value);
-  return argument && argument.getArgNumber() < getKernel().getInputs().size() &&
-         genrec::isJoinedInPlace(kernel, argument.getArgNumber());
+  RowKernelOp of = getKernel();
+  return argument && argument.getArgNumber() < of.getInputs().size() &&
+         genrec::isJoinedInPlace(of, of.getInputs()[argument.getArgNumber()]);
 }
 
 bool BodySchedule::isStored(Value value) const {

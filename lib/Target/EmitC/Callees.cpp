@@ -189,6 +189,7 @@ static constexpr Callee callees[] = {
     {"kernels::pooledLength", "", CUDA("pools")},
     {"kernels::pooledPlace", "", CUDA("pools")},
     {"kernels::clearRowsBehind", "", CUDA("rounded_factors")},
+    {"kernels::joinedAttentionGradient", "", CUDA("attention/step_attention")},
     {"kernels::addRows", "", CUDA("rowbody")},
     {"kernels::clearSums", "", CUDA("rowbody")},
     {"kernels::addMultiple", "", CUDA("scattered_terms")},

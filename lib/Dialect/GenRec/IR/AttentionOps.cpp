@@ -94,28 +94,76 @@ LogicalResult AttentionOp::verify() {
   return expectType(*this, {"result", getType()}, unroundedType(*this, getV()), "the type of 'v'");
 }
 
-LogicalResult AttentionGradOp::verify() {
-  if (failed(verifyAttention(*this)))
-    return failure();
-  Type q = unroundedType(*this, getQ()), v = unroundedType(*this, getV());
-  Named dOut{"gradient", getGradient().getType()};
-  if (failed(expectType(*this, {"out", getOut().getType()}, v, "the type of 'v'")) ||
-      failed(expectType(*this, dOut, getV().getType(), "the type of 'v'")) ||
-      failed(expectType(*this, {"dq", getDq().getType()}, q, "the type of 'q'")) ||
-      failed(expectType(*this, {"dk", getDk().getType()}, q, "the type of 'k'")) ||
-      failed(expectType(*this, {"dv", getDv().getType()}, v, "the type of 'v'")))
+/// Checks `out`, the gradient and the biases' gradients.
+template <typename OpT> static LogicalResult verifyGradients(OpT op) {
+  Named dOut{"gradient", op.getGradient().getType()};
+  if (failed(expectType(op, {"out", op.getOut().getType()}, unroundedType(op, op.getV()),
+                        "the type of 'v'")) ||
+      failed(expectType(op, dOut, op.getV().getType(), "the type of 'v'")))
     return failure();
   for (auto [name, bias, gradient] :
-       {std::tuple<StringRef, Value, Value>{"position_bias", getPositionBias(), getDpositionBias()},
-        {"time_bias", getTimeBias(), getDtimeBias()}}) {
+       {std::tuple<StringRef, Value, Value>{"position_bias", op.getPositionBias(),
+                                            op.getDpositionBias()},
+        {"time_bias", op.getTimeBias(), op.getDtimeBias()}}) {
     if (!bias != !gradient)
-      return emitOpError() << "must give 'd" << name << "' where, and only where, '" << name
-                           << "' is an operand";
-    if (bias && failed(expectType(*this, {("d" + name).str(), gradient.getType()}, bias.getType(),
+      return op.emitOpError() << "must give 'd" << name << "' where, and only where, '" << name
+                              << "' is an operand";
+    if (bias && failed(expectType(op, {("d" + name).str(), gradient.getType()}, bias.getType(),
                                   "the type of '" + name + "'")))
       return failure();
   }
   return success();
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)) || failed(verifyGradients(*this)))
+    return failure();
+  Type q = unroundedType(*this, getQ()), v = unroundedType(*this, getV());
+  if (failed(expectType(*this, {"dq", getDq().getType()}, q, "the type of 'q'")) ||
+      failed(expectType(*this, {"dk", getDk().getType()}, q, "the type of 'k'")))
+    return failure();
+  return expectType(*this, {"dv", getDv().getType()}, v, "the type of 'v'");
+}
+
+/// Checks that `rest`, and q, k and v from `columns` on, are the columns of x, each once.
+static LogicalResult verifyColumns(FusedAttentionGradOp op) {
+  ArrayRef<int64_t> columns = op.getColumns();
+  if (columns.size() != 3)
+    return op.emitOpError() << "needs 'columns' of q, k and v in 'x', but has " << columns.size();
+  SmallVector<std::pair<int64_t, int64_t>> parts; // where each begins, and its size
+  for (auto [column, part] : llvm::zip_equal(columns, ValueRange(op->getOperands().take_front(3))))
+    parts.emplace_back(column, getRowSize(part.getType()));
+  if (op.getRest())
+    parts.emplace_back(0, getRowSize(op.getRest().getType()));
+  llvm::sort(parts);
+  int64_t end = 0, size = getRowSize(op.getX().getType());
+  for (auto [begin, width] : parts) {
+    if (begin != end)
+      return op.emitOpError() << "must give each column of 'x' one gradient, but column " << end
+                              << " is followed by a part at column " << begin;
+    end += width;
+  }
+  if (end != size)
+    return op.emitOpError() << "gives gradients of " << end << " columns, but 'x' has " << size;
+  return success();
+}
+
+LogicalResult FusedAttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)) || failed(verifyGradients(*this)))
+    return failure();
+  Type bf16 = BFloat16Type::get(getContext());
+  Named q{"q", getQ().getType()}, x{"x", getX().getType()}, dx{"dx", getDx().getType()};
+  if (failed(expectType(*this, q, cast<RankedTensorType>(q.type).clone(bf16),
+                        "rounded to bf16 before")) ||
+      failed(
+          expect(*this, x, Form::alike(q.type).vector().elementOf(unroundedType(*this, getQ())))) ||
+      failed(expectType(*this, dx, cast<RankedTensorType>(x.type).clone(bf16),
+                        "the shape of 'x' in bf16")))
+    return failure();
+  if (getRest() && failed(expect(*this, {"rest", getRest().getType()},
+                                 Form::alike(dx.type).vector().elementOf(dx.type))))
+    return failure();
+  return verifyColumns(*this);
 }
 
 LogicalResult HstuBlockOp::verify() {

@@ -79,6 +79,23 @@ LogicalResult SiluOp::buildGradient(OpBuilder &builder,
   return success();
 }
 
+static bool isOne(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : nullptr;
+  return elements && elements.isSplat() && elements.getSplatValue<APFloat>().isExactlyValue(1.0);
+}
+
+Value genrec::matchSiluSlope(Value slope) {
+  auto product = slope.getDefiningOp<MulOp>();
+  auto s = product ? product.getLhs().getDefiningOp<SigmoidOp>() : nullptr;
+  auto sum = product ? product.getRhs().getDefiningOp<AddOp>() : nullptr;
+  auto scaled = sum && isOne(sum.getLhs()) ? sum.getRhs().getDefiningOp<MulOp>() : nullptr;
+  auto rest = scaled ? scaled.getRhs().getDefiningOp<SubOp>() : nullptr;
+  bool matches = s && rest && scaled.getLhs() == s.getX() && isOne(rest.getLhs()) &&
+                 rest.getRhs() == s.getResult();
+  return matches ? s.getX() : Value();
+}
+
 // (1 + erf(x / sqrt 2)) / 2 + x * exp(-x² / 2) / sqrt(2 pi)
 LogicalResult GeluOp::buildGradient(OpBuilder &builder,
                                     ValueRange resultGradients,

@@ -62,6 +62,7 @@ Value GroupedLookupOp::getReadKeys() { return getKeys(); }
 // q, k and v are the first operands.
 bool AttentionOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool AttentionGradOp::readsColumnsInPlace(unsigned index) { return index < 3; }
+bool FusedAttentionGradOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool CrossAttentionOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool CrossAttentionGradOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool InBatchSoftmaxOp::readsColumnsInPlace(unsigned index) { return index < 2; }

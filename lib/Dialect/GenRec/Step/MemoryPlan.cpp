@@ -194,10 +194,10 @@ static int64_t getPaddedStride(OpResult result) {
 // Joined rows
 //===----------------------------------------------------------------------===//
 
-/// The result of `kernel` whose memory a joined row that begins with `part` is built in, where
-/// nothing else reads either of them.
-static OpResult findJoined(RowKernelOp kernel, BlockArgument part) {
-  if (!part.hasOneUse() || !isa<VectorType>(part.getType()))
+OpResult genrec::findJoinedResult(RowKernelOp kernel, unsigned number) {
+  BlockArgument part = kernel.getBody().getArgument(number);
+  if (getRole(kernel, number) != OperandRole::aligned || !part.hasOneUse() ||
+      !isa<VectorType>(part.getType()))
     return {};
   OpOperand &use = *part.use_begin();
   auto concat = dyn_cast<RowConcatOp>(use.getOwner());
@@ -216,32 +216,26 @@ OpResult genrec::getJoinedRows(OpResult part) {
       maker.getKernelResultRole(part.getResultNumber()) != ResultRole::aligned)
     return {};
   OpOperand &use = *part.use_begin();
-  auto kernel = dyn_cast<RowKernelOp>(use.getOwner());
-  if (!kernel || use.getOperandNumber() == 0 ||
-      getRole(kernel, use.getOperandNumber() - 1) != OperandRole::aligned)
-    return {};
+  auto reader = dyn_cast<StepOpInterface>(use.getOwner());
   // The rows of a run of calls have memory of their own; stages have arenas of their own.
-  if (getRowBlock(maker) || getRowBlock(kernel) || getStage(maker) != getStage(kernel))
+  if (!reader || getRowBlock(maker) || getRowBlock(reader) || getStage(maker) != getStage(reader))
     return {};
-  OpResult joined = findJoined(kernel, kernel.getBody().getArgument(use.getOperandNumber() - 1));
+  OpResult joined = reader.getJoinedResult(use.getOperandNumber());
   return joined && !getPaddedStride(part) && !getPaddedStride(joined) ? joined : OpResult();
 }
 
 /// The part of the joined rows `result` that is stored in them before; null if there is none.
 static OpResult getJoinedPart(OpResult result) {
-  auto kernel = dyn_cast<RowKernelOp>(result.getOwner());
-  if (!kernel)
-    return {};
-  for (Value input : kernel.getInputs())
+  for (Value input : result.getOwner()->getOperands())
     if (auto part = dyn_cast<OpResult>(input); part && getJoinedRows(part) == result)
       return part;
   return {};
 }
 
-bool genrec::isJoinedInPlace(RowKernelOp kernel, unsigned number) {
-  auto part = dyn_cast<OpResult>(kernel.getInputs()[number]);
-  int64_t buffer = part ? getResultBuffer(part) : -1;
-  return buffer >= 0 && llvm::any_of(kernel->getResults(), [&](OpResult result) {
+bool genrec::isJoinedInPlace(Operation *op, Value part) {
+  auto result = dyn_cast<OpResult>(part);
+  int64_t buffer = result ? getResultBuffer(result) : -1;
+  return buffer >= 0 && llvm::any_of(op->getResults(), [&](OpResult result) {
            return getResultBuffer(result) == buffer;
          });
 }

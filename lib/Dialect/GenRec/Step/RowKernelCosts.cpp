@@ -187,7 +187,7 @@ void genrec::addKernelCosts(RowKernelOp kernel, StepCosts &costs) {
         isa_and_nonnull<ParameterRowsOp>(input.getDefiningOp()))
       continue;
     // A part that was stored where it is joined is neither read nor written.
-    if (isJoinedInPlace(kernel, argument.getArgNumber()))
+    if (isJoinedInPlace(kernel, input))
       costs.addRow(input.getType(), -getRowSize(input.getType()));
     else if (isa<VectorType>(argument.getType()) && getRowDomain(input.getType()))
       costs.addRow(input.getType(), getReadElements(argument));

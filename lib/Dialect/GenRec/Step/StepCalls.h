@@ -60,6 +60,7 @@ mlir::LogicalResult lowerCall(DotInteractionOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(DotInteractionGradOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(AttentionOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(AttentionGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(FusedAttentionGradOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(CrossAttentionOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(CrossAttentionGradOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(InBatchSoftmaxOp op, StageBuilder &stage);

@@ -306,43 +306,86 @@ LogicalResult genrec::lowerCall(AttentionOp op, StageBuilder &stage) {
   return success();
 }
 
-LogicalResult genrec::lowerCall(AttentionGradOp op, StageBuilder &stage) {
-  EmitCBuilder b = stage.at(op);
-  EmitCBuilder named = b.named("attention"), namedGradients = b.named("gradients");
-  Record args(named, "kernels::AttentionArgs");
+/// Sets what gradients of attention read, and those of biases.
+template <typename OpT>
+static LogicalResult setGradientInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b,
+                                       const Record &args, const Record &gradients) {
   if (failed(setAttentionInputs(op, stage, b, args)))
     return failure();
   args.set("out", stage.getPointer(op.getOut()));
   args.set("ldOut", stage.getStride(op.getOut()));
   if (op.getScore() == ScoreKind::softmax) {
-    auto forward = op.getOut().getDefiningOp<AttentionOp>();
+    auto forward = op.getOut().template getDefiningOp<AttentionOp>();
     if (!forward)
       return op.emitOpError("needs 'out' to be the result of genrec.attention");
     setLogSumExp(forward, stage, b, args);
   }
-  Record gradients(namedGradients, "kernels::AttentionGradients");
   if (!hasRoundedFactors(op))
     gradients.set("dOut", stage.getPointer(op.getGradient()));
   gradients.set("ldDOut", stage.getStride(op.getGradient()));
+  if (Value bias = op.getDpositionBias())
+    gradients.set("dPositionBias", stage.getPointer(bias));
+  if (Value bias = op.getDtimeBias())
+    gradients.set("dTimeBias", stage.getPointer(bias));
+  return success();
+}
+
+/// The record of all factors of gradients that were rounded before.
+template <typename OpT>
+static Value makeRoundedGradientFactors(OpT op, StageBuilder &stage, const EmitCBuilder &b) {
+  EmitCBuilder named = b.named("rounded");
+  Record rounded = makeRoundedFactors(op, stage, named);
+  rounded.set("dOut", stage.getPointer(op.getGradient()));
+  return b.addressOf(rounded.place);
+}
+
+LogicalResult genrec::lowerCall(AttentionGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  EmitCBuilder named = b.named("attention"), namedGradients = b.named("gradients");
+  Record args(named, "kernels::AttentionArgs");
+  Record gradients(namedGradients, "kernels::AttentionGradients");
+  if (failed(setGradientInputs(op, stage, b, args, gradients)))
+    return failure();
   for (auto [name, stride, value] :
        {std::tuple("dQ", "ldDQ", op.getDq()), std::tuple("dK", "ldDK", op.getDk()),
         std::tuple("dV", "ldDV", op.getDv())}) {
     gradients.set(name, stage.getPointer(value));
     gradients.set(stride, stage.getStride(value));
   }
-  if (Value bias = op.getDpositionBias())
-    gradients.set("dPositionBias", stage.getPointer(bias));
-  if (Value bias = op.getDtimeBias())
-    gradients.set("dTimeBias", stage.getPointer(bias));
   SmallVector<Value> operands = {stage.getStep(), b.addressOf(args.place),
                                  b.addressOf(gradients.place)};
-  if (hasRoundedFactors(op)) {
-    EmitCBuilder namedRounded = b.named("rounded");
-    Record rounded = makeRoundedFactors(op, stage, namedRounded);
-    rounded.set("dOut", stage.getPointer(op.getGradient()));
-    operands.push_back(b.addressOf(rounded.place));
-  }
+  if (hasRoundedFactors(op))
+    operands.push_back(makeRoundedGradientFactors(op, stage, b));
   b.callVoid("kernels::attentionGradient", operands, getAttentionTemplate(op, b));
+  return success();
+}
+
+LogicalResult genrec::lowerCall(FusedAttentionGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  EmitCBuilder named = b.named("attention"), namedGradients = b.named("gradients"),
+               namedJoined = b.named("joined");
+  Record args(named, "kernels::AttentionArgs");
+  Record gradients(namedGradients, "kernels::AttentionGradients");
+  if (failed(setGradientInputs(op, stage, b, args, gradients)))
+    return failure();
+  Value rounded = makeRoundedGradientFactors(op, stage, b);
+  Record joined(namedJoined, "kernels::JoinedGradients");
+  joined.set("x", stage.getPointer(op.getX()));
+  joined.set("ldX", stage.getStride(op.getX()));
+  joined.set("dx", stage.getPointer(op.getDx()));
+  joined.set("width", b.integer(getRowSize(op.getDx().getType())));
+  static constexpr StringLiteral names[] = {"q", "k", "v"};
+  for (auto [name, column] : llvm::zip_equal(names, op.getColumns()))
+    joined.set(name, b.integer(column));
+  if (Value rest = op.getRest()) {
+    joined.set("rest", stage.getPointer(rest));
+    joined.set("ldRest", stage.getStride(rest));
+    joined.set("restWidth", b.integer(getRowSize(rest.getType())));
+  }
+  b.callVoid("kernels::joinedAttentionGradient",
+             {stage.getStep(), b.addressOf(args.place), b.addressOf(gradients.place), rounded,
+              b.addressOf(joined.place)},
+             getAttentionTemplate(op, b));
   return success();
 }
 

@@ -240,6 +240,30 @@ struct AttentionGradStep : AttentionModel<AttentionGradStep, AttentionGradOp, /*
   }
 };
 
+/// Of x the columns of q, k and v are read; the rest is neither read nor written where it is in dx.
+struct FusedAttentionGradStep
+    : AttentionModel<FusedAttentionGradStep, FusedAttentionGradOp, /*isGradient=*/true> {
+  KeptBuffer getKeptBuffer(Operation *op) const {
+    return {cast<FusedAttentionGradOp>(op).getOut().getDefiningOp(), kLogSumExpSlot};
+  }
+  OpResult getJoinedResult(Operation *op, unsigned number) const {
+    auto gradient = cast<FusedAttentionGradOp>(op);
+    return op->getOperand(number) == gradient.getRest() ? cast<OpResult>(gradient.getDx())
+                                                        : OpResult();
+  }
+  void addCosts(Operation *op, StepCosts &costs) const {
+    AttentionModel::addCosts(op, costs);
+    auto gradient = cast<FusedAttentionGradOp>(op);
+    Value rest = gradient.getRest();
+    if (!rest)
+      return;
+    int64_t width = getRowSize(rest.getType());
+    costs.addRow(gradient.getX().getType(), -width);
+    if (isJoinedInPlace(op, rest))
+      costs.addRow(rest.getType(), -2 * width);
+  }
+};
+
 /// Queries of one list attend to keys of another list of the same parent. The lists of the queries
 /// are assumed to be as long as those of the keys, as costs are per row and list of one domain.
 template <typename OpT, bool isGradient>
@@ -274,6 +298,7 @@ void genrec::attachDenseModels(MLIRContext *context) {
   DotInteractionGradOp::attachInterface<DotInteractionGradStep>(*context);
   AttentionOp::attachInterface<AttentionStep>(*context);
   AttentionGradOp::attachInterface<AttentionGradStep>(*context);
+  FusedAttentionGradOp::attachInterface<FusedAttentionGradStep>(*context);
   CrossAttentionOp::attachInterface<CrossAttentionStep<CrossAttentionOp, false>>(*context);
   CrossAttentionGradOp::attachInterface<CrossAttentionStep<CrossAttentionGradOp, true>>(*context);
 }

@@ -43,6 +43,9 @@ int64_t getSumFloats(RowKernelOp kernel, const StepSizes &sizes) {
 }
 
 struct RowKernelStep : StepModel<RowKernelStep, RowKernelOp> {
+  OpResult getJoinedResult(Operation *op, unsigned number) const {
+    return number > 0 ? findJoinedResult(cast<RowKernelOp>(op), number - 1) : OpResult();
+  }
   StepKind getStepKind(Operation *) const { return StepKind::kernel; }
   bool takesPaddedRows(Operation *, unsigned) const { return true; }
   FlatSymbolRefAttr getStepDomain(Operation *op) const {

@@ -2,6 +2,7 @@
 
 #include "RecomputeCost.h"
 #include "RowOps.h"
+#include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
@@ -98,6 +99,94 @@ static bool isComputedAgain(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
+// Gradients of silu behind those of attention
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A gradient of q, k or v that is multiplied by the derivative of silu at columns of x, rounded,
+/// and joined with others; nothing else reads it on the way.
+struct JoinedGradient {
+  Value x;
+  int64_t column; ///< of x
+  CastOp rounded;
+  ConcatColumnsOp joined;
+  unsigned part; ///< which of the joined ones
+
+  bool isPlaced() const { return x && column == getColumn(joined, part); }
+  static int64_t getColumn(ConcatColumnsOp joined, unsigned part) {
+    int64_t column = 0;
+    for (Value before : joined.getParts().take_front(part))
+      column += getRowSize(before.getType());
+    return column;
+  }
+};
+} // namespace
+
+/// The only reader of `value`, if it is an `OpT`.
+template <typename OpT> static OpT getOnlyReader(Value value) {
+  return value.hasOneUse() ? dyn_cast<OpT>(*value.user_begin()) : OpT();
+}
+
+static std::optional<JoinedGradient> matchJoinedGradient(Value gradient) {
+  auto product = getOnlyReader<MulOp>(gradient);
+  if (!product)
+    return std::nullopt;
+  Value x = matchSiluSlope(product.getLhs() == gradient ? product.getRhs() : product.getLhs());
+  auto slice = x ? x.getDefiningOp<SliceColumnsOp>() : nullptr;
+  auto rounded = getOnlyReader<CastOp>(product);
+  auto joined = rounded ? getOnlyReader<ConcatColumnsOp>(rounded) : nullptr;
+  if (!slice || !joined || !getElementTypeOrSelf(rounded.getType()).isBF16())
+    return std::nullopt;
+  JoinedGradient found{slice.getX(), static_cast<int64_t>(slice.getOffset()), rounded, joined,
+                       rounded->use_begin()->getOperandNumber()};
+  // Rows of 16 bytes of bfloat16: what kernels store at once.
+  bool isWhole = found.column % 8 == 0 && getRowSize(slice.getType()) % 8 == 0;
+  return isWhole && found.isPlaced() ? std::optional(found) : std::nullopt;
+}
+
+/// Those of q, k and v, which are all of the columns of one value in memory, but for the first
+/// ones, whose gradient is there before; empty otherwise.
+static SmallVector<JoinedGradient> matchJoinedGradients(AttentionGradOp op) {
+  SmallVector<JoinedGradient> parts;
+  for (Value gradient : {op.getDq(), op.getDk(), op.getDv()}) {
+    std::optional<JoinedGradient> part = matchJoinedGradient(gradient);
+    if (!part || (!parts.empty() && (part->x != parts[0].x || part->joined != parts[0].joined)))
+      return {};
+    parts.push_back(*part);
+  }
+  Value x = parts[0].x;
+  ConcatColumnsOp joined = parts[0].joined;
+  auto joinedType = cast<RankedTensorType>(joined.getType());
+  Operation *maker = x.getDefiningOp();
+  if (!maker || isRowOp(maker) ||
+      x.getType() != joinedType.clone(Float32Type::get(op.getContext())))
+    return {};
+  ValueRange all = joined.getParts();
+  if (all.size() == parts.size())
+    return parts;
+  Operation *rest = all.front().getDefiningOp();
+  bool isBefore = all.size() == parts.size() + 1 && rest && rest->isBeforeInBlock(op) &&
+                  llvm::none_of(parts, [](auto &part) { return part.part == 0; }) &&
+                  getRowSize(all.front().getType()) % 8 == 0;
+  return isBefore ? parts : SmallVector<JoinedGradient>();
+}
+
+/// Erases `op` and what only it reads.
+static void eraseUnread(Operation *op) {
+  llvm::SetVector<Operation *> pending;
+  pending.insert(op);
+  while (!pending.empty()) {
+    Operation *next = pending.pop_back_val();
+    if (!next->use_empty())
+      continue;
+    for (Value operand : next->getOperands())
+      if (Operation *maker = operand.getDefiningOp(); maker && isPure(maker))
+        pending.insert(maker);
+    next->erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -110,6 +199,9 @@ struct FoldEpilogues : genrec::impl::FoldEpiloguesBase<FoldEpilogues> {
       for (LinearOp product : products)
         if (isFoldable(product))
           changed |= fold(product);
+      for (AttentionGradOp gradient :
+           llvm::make_early_inc_range(program.getBody().front().getOps<AttentionGradOp>()))
+        changed |= fold(gradient);
     }
     if (!changed)
       markAllAnalysesPreserved();
@@ -117,6 +209,7 @@ struct FoldEpilogues : genrec::impl::FoldEpiloguesBase<FoldEpilogues> {
 
 private:
   bool fold(LinearOp product);
+  bool fold(AttentionGradOp op);
 };
 } // namespace
 
@@ -174,5 +267,36 @@ bool FoldEpilogues::fold(LinearOp product) {
   if (activation)
     activation->erase();
   product.erase();
+  return true;
+}
+
+bool FoldEpilogues::fold(AttentionGradOp op) {
+  if (!getElementTypeOrSelf(op.getQ().getType()).isBF16())
+    return false;
+  SmallVector<JoinedGradient> parts = matchJoinedGradients(op);
+  if (parts.empty())
+    return false;
+  ConcatColumnsOp joined = parts[0].joined;
+  Value rest = joined.getParts().size() > parts.size() ? joined.getParts().front() : Value();
+  auto columns = llvm::map_to_vector(parts, [](auto &part) { return part.column; });
+  auto getType = [](Value value) { return value ? value.getType() : Type(); };
+  OpBuilder builder(op);
+  Location loc = builder.getFusedLoc({op.getLoc(), joined.getLoc()});
+  auto fused = FusedAttentionGradOp::create(
+      builder, loc, joined.getType(), getType(op.getDpositionBias()), getType(op.getDtimeBias()),
+      op.getQ(), op.getK(), op.getV(), op.getPositionBias(), op.getTimeBias(), op.getTime(),
+      op.getTarget(), op.getOut(), op.getGradient(), parts[0].x, rest, op.getHeadsAttr(),
+      op.getScoreAttr(), op.getCausalAttr(), op.getWindowAttr(), op.getContextualAttr(),
+      op.getScaleAttr(), op.getFixedLengthAttr(), op.getNextEventTimeAttr(), op.getDropoutAttr(),
+      op.getStreamAttr(), op.getBf16Attr(), builder.getDenseI64ArrayAttr(columns));
+  fused->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  countStatistic(*this, gradients, "gradients", 1);
+  RewriteCounter::count("fold-silu-gradients");
+  joined.replaceAllUsesWith(fused.getDx());
+  if (Value bias = op.getDpositionBias())
+    bias.replaceAllUsesWith(fused.getDpositionBias());
+  if (Value bias = op.getDtimeBias())
+    bias.replaceAllUsesWith(fused.getDtimeBias());
+  eraseUnread(joined); // and op, which the last of its gradients' readers leaves unread
   return true;
 }

@@ -101,3 +101,80 @@ func.func @test(%q: !vec, %b: !shared8, %t: !id) {
   %0:4 = genrec.attention_grad silu %q, %q, %q time_bias %b time %t out %q, %q {heads = 1 : i64} : (!vec, !vec, !vec, !shared8, !id, !vec, !vec) -> (!vec, !vec, !vec) time_bias !shared4
   return
 }
+
+// -----
+
+// Fused gradients give each column of x one gradient,
+!f = tensor<?x8xf32, #genrec.rows<@request>>
+!h = tensor<?x8xbf16, #genrec.rows<@request>>
+!x = tensor<?x24xf32, #genrec.rows<@request>>
+!y = tensor<?x24xbf16, #genrec.rows<@request>>
+func.func @test(%h: !h, %f: !f, %x: !x) {
+  // expected-error@+1 {{'genrec.fused_attention_grad' op must give each column of 'x' one gradient, but column 8 is followed by a part at column 16}}
+  %0 = genrec.fused_attention_grad silu %h, %h, %h out %f, %h of %x {columns = array<i64: 0, 16, 16>, heads = 1 : i64, bf16} : (!h, !h, !h, !f, !h, !x) -> !y
+  return
+}
+
+// -----
+
+// and all of them;
+!f = tensor<?x8xf32, #genrec.rows<@request>>
+!h = tensor<?x8xbf16, #genrec.rows<@request>>
+!x = tensor<?x32xf32, #genrec.rows<@request>>
+!y = tensor<?x32xbf16, #genrec.rows<@request>>
+func.func @test(%h: !h, %f: !f, %x: !x) {
+  // expected-error@+1 {{'genrec.fused_attention_grad' op gives gradients of 24 columns, but 'x' has 32}}
+  %0 = genrec.fused_attention_grad silu %h, %h, %h out %f, %h of %x {columns = array<i64: 0, 8, 16>, heads = 1 : i64, bf16} : (!h, !h, !h, !f, !h, !x) -> !y
+  return
+}
+
+// -----
+
+// the first ones are those of the rest.
+!f = tensor<?x8xf32, #genrec.rows<@request>>
+!h = tensor<?x8xbf16, #genrec.rows<@request>>
+!x = tensor<?x32xf32, #genrec.rows<@request>>
+!y = tensor<?x32xbf16, #genrec.rows<@request>>
+func.func @test(%h: !h, %f: !f, %x: !x) {
+  // expected-error@+1 {{'genrec.fused_attention_grad' op must give each column of 'x' one gradient, but column 8 is followed by a part at column 0}}
+  %0 = genrec.fused_attention_grad silu %h, %h, %h out %f, %h of %x rest %h {columns = array<i64: 0, 8, 16>, heads = 1 : i64, bf16} : (!h, !h, !h, !f, !h, !x, !h) -> !y
+  return
+}
+
+// -----
+
+// There are three parts.
+!f = tensor<?x8xf32, #genrec.rows<@request>>
+!h = tensor<?x8xbf16, #genrec.rows<@request>>
+!x = tensor<?x24xf32, #genrec.rows<@request>>
+!y = tensor<?x24xbf16, #genrec.rows<@request>>
+func.func @test(%h: !h, %f: !f, %x: !x) {
+  // expected-error@+1 {{'genrec.fused_attention_grad' op needs 'columns' of q, k and v in 'x', but has 2}}
+  %0 = genrec.fused_attention_grad silu %h, %h, %h out %f, %h of %x {columns = array<i64: 0, 8>, heads = 1 : i64, bf16} : (!h, !h, !h, !f, !h, !x) -> !y
+  return
+}
+
+// -----
+
+// The gradient of x is rounded,
+!f = tensor<?x8xf32, #genrec.rows<@request>>
+!h = tensor<?x8xbf16, #genrec.rows<@request>>
+!x = tensor<?x24xf32, #genrec.rows<@request>>
+!y = tensor<?x24xbf16, #genrec.rows<@request>>
+func.func @test(%h: !h, %f: !f, %x: !x) {
+  // expected-error@+1 {{'genrec.fused_attention_grad' op 'dx' must be rows of @request, [24] x bf16 (the shape of 'x' in bf16), but is rows of @request, [24] x f32}}
+  %0 = genrec.fused_attention_grad silu %h, %h, %h out %f, %h of %x {columns = array<i64: 0, 8, 16>, heads = 1 : i64, bf16} : (!h, !h, !h, !f, !h, !x) -> !x
+  return
+}
+
+// -----
+
+// and so are factors.
+!f = tensor<?x8xf32, #genrec.rows<@request>>
+!x = tensor<?x24xf32, #genrec.rows<@request>>
+!y = tensor<?x24xbf16, #genrec.rows<@request>>
+func.func @test(%f: !f, %x: !x) {
+  // expected-error@+1 {{'genrec.fused_attention_grad' op 'q' must be rows of @request, [8] x bf16 (rounded to bf16 before), but is rows of @request, [8] x f32}}
+  %0 = genrec.fused_attention_grad silu %f, %f, %f out %f, %f of %x {columns = array<i64: 0, 8, 16>, heads = 1 : i64, bf16} : (!f, !f, !f, !f, !f, !x) -> !y
+  return
+}

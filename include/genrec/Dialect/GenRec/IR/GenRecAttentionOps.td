@@ -129,6 +129,51 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [GenRec_Product, GenRec
   let hasVerifier = 1;
 }
 
+def GenRec_FusedAttentionGradOp
+    : GenRec_Op<"fused_attention_grad", [GenRec_Product, GenRec_ReadsStrided,
+                                         GenRec_DrawOpInterface, Pure, AttrSizedOperandSegments,
+                                         AttrSizedResultSegments]> {
+  let summary = "gradients of genrec.attention, times those of the silu before it";
+  let description = [{
+    `genrec.attention_grad` with a fused epilogue, where q, k and v are silu of columns of `x`, rows [n]
+    of floats: q is silu(x[columns[0], …]), k and v are those from `columns[1]` and `columns[2]` on. The
+    first result is the gradient of x, dx, rounded to bfloat16 once:
+
+        dx[columns[0] + i] = silu'(x[columns[0] + i]) · dq[i],  likewise dk and dv
+
+    The first columns of dx, before all of these, are `rest`, rows of bf16 (none: there are no others);
+    together they are all columns of x. The other operands and attributes are those of
+    `genrec.attention_grad`, with factors that were rounded before. Created by `fold-epilogues`, for
+    devices.
+
+    ```mlir
+    %x = genrec.concat_columns %seq_vector, %seq_vector, %seq_vector, %seq_vector : (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>) -> tensor<?x32xf32, #genrec.rows<@seq>>
+    %rounded = genrec.cast %seq_vector : (tensor<?x8xf32, #genrec.rows<@seq>>) -> tensor<?x8xbf16, #genrec.rows<@seq>>
+    %dx, %dbias = genrec.fused_attention_grad silu %rounded, %rounded, %rounded
+        position_bias %position_bias out %seq_vector, %rounded of %x rest %rounded {columns = array<i64: 16, 24, 8>, heads = 1 : i64, causal, bf16}
+        : (tensor<?x8xbf16, #genrec.rows<@seq>>, tensor<?x8xbf16, #genrec.rows<@seq>>, tensor<?x8xbf16, #genrec.rows<@seq>>,
+           tensor<21xf32>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xbf16, #genrec.rows<@seq>>,
+           tensor<?x32xf32, #genrec.rows<@seq>>, tensor<?x8xbf16, #genrec.rows<@seq>>)
+        -> tensor<?x32xbf16, #genrec.rows<@seq>> position_bias tensor<21xf32>
+    ```
+  }];
+  let arguments =
+      !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v,
+               Optional<GenRec_Shared>:$position_bias, Optional<GenRec_Shared>:$time_bias,
+               Optional<GenRec_Rows>:$time, Optional<GenRec_Rows>:$target, GenRec_Rows:$out,
+               GenRec_Rows:$gradient, GenRec_Rows:$x, Optional<GenRec_Rows>:$rest),
+           AttentionAttributes, (ins DenseI64ArrayAttr:$columns));
+  let results = (outs GenRec_Rows:$dx, Optional<GenRec_Shared>:$dposition_bias,
+      Optional<GenRec_Shared>:$dtime_bias);
+  let assemblyFormat = [{
+    $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
+    (`time_bias` $time_bias^)? (`time` $time^)? (`target` $target^)? `out` $out `,` $gradient
+    `of` $x (`rest` $rest^)? attr-dict `:` `(` type(operands) `)` `->` type($dx)
+    (`position_bias` type($dposition_bias)^)? (`time_bias` type($dtime_bias)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [GenRec_Product, GenRec_MayDraw, GenRec_ListLocal, Pure,
     DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>,
     AttrSizedOperandSegments]> {

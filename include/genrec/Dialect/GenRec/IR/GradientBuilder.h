@@ -12,6 +12,10 @@
 
 namespace genrec {
 
+/// The x of which `slope` is the derivative of silu as its gradient builds it; null for other
+/// values.
+mlir::Value matchSiluSlope(mlir::Value slope);
+
 /// Builds ops at one location.
 class GradientBuilder {
 public:

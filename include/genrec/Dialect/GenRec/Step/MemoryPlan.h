@@ -47,12 +47,15 @@ enum PickRowsSlot { kPickedIdentitySlot = 0, kPickedBitsSlot = 1 };
 /// attention with softmax scores: log of the sum of exponentials, per row and head.
 enum AttentionSlot { kLogSumExpSlot = 0 };
 
-/// The joined rows that `part` lies in from the first column on: a kernel builds them in the memory
-/// of its result, and reads of `part`, the first of what it joins, nothing else. The kernel that
-/// makes `part` then stores it there. Null for other values.
+/// The result of `kernel` whose memory a joined row that begins with input `number` is built in,
+/// where the body reads neither of them otherwise; null if there is none.
+mlir::OpResult findJoinedResult(RowKernelOp kernel, unsigned number);
+/// The joined rows that `part` lies in from the first column on: a kernel or call builds them in
+/// the memory of its result, and reads of `part`, the first of what it joins, nothing else. The
+/// kernel that makes `part` then stores it there. Null for other values.
 mlir::OpResult getJoinedRows(mlir::OpResult part);
-/// Whether `plan-memory` has put input `number` of `kernel` into the rows that it joins.
-bool isJoinedInPlace(RowKernelOp kernel, unsigned number);
+/// Whether `plan-memory` has put `part`, an operand of `op`, into the rows that it joins.
+bool isJoinedInPlace(mlir::Operation *op, mlir::Value part);
 
 /// The memory that an op needs. Slot i of the first `getNumResults()` slots is for result i, and
 /// empty if that result has no memory of its own. The slots of `StepOpInterface::addOwnSlots`

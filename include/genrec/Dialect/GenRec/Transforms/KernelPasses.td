@@ -35,7 +35,7 @@ def AssignStages : GenRecPass<"genrec-assign-stages"> {
 }
 
 def FoldEpilogues : GenRecPass<"genrec-fold-epilogues"> {
-  let summary = "folds activations and residuals into matrix products";
+  let summary = "folds epilogues into matrix products and gradients of attention";
   let description = [{
     A `linear` followed by an activation (relu, silu, gelu, sigmoid, tanh), by an addition of rows,
     or by both in this order, becomes one `fused_linear`, which computes all of it before it stores
@@ -53,6 +53,10 @@ def FoldEpilogues : GenRecPass<"genrec-fold-epilogues"> {
     residual onto its sums, but no activation is folded into it, nor a residual that kernels would
     rather compute again than keep (a row that is looked up).
 
+    Gradients of attention whose factors were rounded before, of q, k and v that are the silu of all
+    columns of a product but the first ones, become one `fused_attention_grad` with what follows: they
+    are multiplied by the derivative of silu, rounded and joined before they are stored.
+
     ```mlir
     %p = genrec.linear %n, %w bias %b
     %a = genrec.silu %p
@@ -63,9 +67,10 @@ def FoldEpilogues : GenRecPass<"genrec-fold-epilogues"> {
     %y = genrec.fused_linear %a, %v residual %x activation none
     ```
   }];
-  let statistics = [
-    Statistic<"activations", "activations", "activations folded into matrix products">,
-    Statistic<"residuals", "residuals", "additions folded into matrix products">];
+  let statistics =
+      [Statistic<"activations", "activations", "activations folded into matrix products">,
+       Statistic<"residuals", "residuals", "additions folded into matrix products">,
+       Statistic<"gradients", "gradients", "gradients of silu folded into those of attention">];
 }
 
 def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {

@@ -26,6 +26,9 @@ enum AttentionFeature : unsigned {
   kDropout = 32,
   /// With values of bfloat16: out, dQ, dK and dV are float, under their names with `float`.
   kFloatResults = 64,
+  /// With values of bfloat16 that are the silu of floats x: dQ, dK and dV are gradients of x,
+  /// rounded to factors (factors.h), and never float.
+  kOfSilu = 128,
 };
 
 /// What is known when a model is compiled. Sizes are per head.
@@ -43,6 +46,7 @@ struct AttentionConfig {
   static constexpr bool TimeBias = (Features & kTimeBias) != 0;
   static constexpr bool Dropout = (Features & kDropout) != 0;
   static constexpr bool FloatResults = (Features & kFloatResults) != 0;
+  static constexpr bool OfSilu = (Features & kOfSilu) != 0;
 };
 
 /// A call; all pointers are to device memory. Lists are shorter than 2^20 rows.
@@ -63,15 +67,10 @@ template <class Element> struct AttentionArgs : kernels::AttentionCall<Element> 
 template <class Element> struct AttentionGradients : kernels::AttentionCallGradients<Element> {
   /// kFloatResults: what dQ, dK and dV are without it, with their leading dimensions.
   float *floatDQ = nullptr, *floatDK = nullptr, *floatDV = nullptr;
+  /// kOfSilu: x of q, k and v, aligned to 16 bytes, with one leading dimension, a multiple of 4.
+  const float *xQ = nullptr, *xK = nullptr, *xV = nullptr;
+  int64_t ldX = 0;
 };
-
-/// Of the two pointers to a result, the one that a configuration has.
-template <class C> GENREC_HOST_DEVICE auto *resultOf(typename C::Element *own, float *asFloat) {
-  if constexpr (C::FloatResults)
-    return asFloat;
-  else
-    return own;
-}
 
 } // namespace genrec::rt::cuda
 

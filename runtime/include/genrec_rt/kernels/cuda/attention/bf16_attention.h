@@ -11,6 +11,7 @@
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_BF16_ATTENTION_H
 
 #include "genrec_rt/kernels/cuda/attention/attention.h"
+#include "genrec_rt/kernels/cuda/attention/joined_gradients.h"
 #include "genrec_rt/kernels/cuda/part_copies.h"
 
 namespace genrec::rt::cuda {
@@ -109,6 +110,31 @@ public:
     }
     if constexpr (kPadsV)
       unpad<V, kV>(args, scratch.dV, gradients.dV, gradients.ldDV, stream);
+  }
+
+  /// Backward of factors that were rounded before, where q, k and v are silu of columns of x: all
+  /// of its gradient. `gradients` has no dQ, dK and dV. Wants the memory of `backward`.
+  static void joinedBackward(Args args, const kernels::AttentionArgs &floats,
+                             const kernels::AttentionGradients &gradients,
+                             const JoinedGradients &joined, void *memory, cudaStream_t stream,
+                             const RoundedBefore &before) {
+    static_assert(!kPadsQk && !kPadsV, "columns of x are whole multiples of 8");
+    using Joined = AttentionConfig<Bf16, kQk, kV, Score, Features | kFloatResults | kOfSilu>;
+    const Scratch scratch(args, memory, true, &before);
+    setFactors(args, floats, scratch, &before, stream);
+    setResult(args, floats, scratch);
+    AttentionGradients<Bf16> own;
+    own.dOut = before.dOut, own.ldDOut = gradients.ldDOut;
+    own.dPositionBias = gradients.dPositionBias;
+    own.dTimeBias = gradients.dTimeBias;
+    own.dQ = joined.dx + joined.q, own.xQ = joined.x + joined.q;
+    own.dK = joined.dx + joined.k, own.xK = joined.x + joined.k;
+    own.dV = joined.dx + joined.v, own.xV = joined.x + joined.v;
+    own.ldDQ = own.ldDK = own.ldDV = joined.width;
+    own.ldX = joined.ldX;
+    attentionBackward<Joined, kLevel>(args, own, static_cast<char *>(memory) + scratch.bytes,
+                                      stream);
+    finishJoined(args.domain, args.rows, joined, stream);
   }
 
 private:

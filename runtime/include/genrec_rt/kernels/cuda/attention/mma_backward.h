@@ -162,14 +162,11 @@ __device__ __forceinline__ void storeKeyGradients(const Fragment<K> &dK, const F
   const int64_t row = terms.first + warpBegin;
   const int inside = terms.mask.length - warpBegin;
   if constexpr (Shape::kKeys)
-    stores.template store<C::Qk>(dK,
-                                 resultOf<C>(gradients.dK, gradients.floatDK) +
-                                     row * gradients.ldDK + terms.head * C::Qk,
-                                 gradients.ldDK, inside, keyFactor);
+    stores.template store<C::Qk>(dK, keyRows<C>(gradients).at(row, terms.head * C::Qk), inside,
+                                 keyFactor);
   if constexpr (Shape::kValues)
-    stores.template store<C::V>(
-        dV, resultOf<C>(gradients.dV, gradients.floatDV) + row * gradients.ldDV + terms.head * C::V,
-        gradients.ldDV, inside, valueFactor);
+    stores.template store<C::V>(dV, valueRows<C>(gradients).at(row, terms.head * C::V), inside,
+                                valueFactor);
 }
 
 template <class C, BackwardPart Part>

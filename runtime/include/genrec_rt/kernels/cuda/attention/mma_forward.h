@@ -27,9 +27,8 @@ storeOutput(const Fragment<N> &out, SoftmaxRows &softmax, const BlockTerms<C> &t
   const AttentionArgs<Bf16> &args = terms.args;
   float factor[2], logSumExp[2];
   finishRows(terms, softmax, factor, logSumExp);
-  auto *to = resultOf<C>(args.out, args.floatOut);
-  stores.template store<C::V>(out, to + (terms.first + warpBegin) * args.ldOut + terms.head * C::V,
-                              args.ldOut, terms.mask.length - warpBegin, factor);
+  stores.template store<C::V>(out, outRows<C>(args).at(terms.first + warpBegin, terms.head * C::V),
+                              terms.mask.length - warpBegin, factor);
   if constexpr (C::Softmax)
     if (fragmentColumn() == 0)
       for (int h = 0; h < 2; ++h)

@@ -245,8 +245,7 @@ __global__ void __launch_bounds__(kPlainThreads)
     if (query >= unit.mask.length)
       continue;
     const int64_t at = unit.first + query;
-    out.store(resultOf<C>(args.out, args.floatOut) + at * args.ldOut + unit.head * C::V, i,
-              place.lane, factor);
+    out.store(outRows<C>(args).at(at, unit.head * C::V), i, place.lane, factor);
     if (C::Softmax && place.lane == 0)
       args.logSumExp[at * args.heads + unit.head] = softmax.most[i] + kernels::log(total);
   }
@@ -293,9 +292,8 @@ __global__ void __launch_bounds__(kPlainThreads)
 #pragma unroll
   for (int i = 0; i < kRows; ++i)
     if (const int query = unit.begin + place.row + i * plain::kRowThreads; query < unit.mask.length)
-      dQ.store(resultOf<C>(gradients.dQ, gradients.floatDQ) +
-                   (unit.first + query) * gradients.ldDQ + unit.head * C::Qk,
-               i, place.lane, args.scale);
+      dQ.store(queryRows<C>(gradients).at(unit.first + query, unit.head * C::Qk), i, place.lane,
+               args.scale);
 }
 
 /// dK and dV of a tile of keys, which are its rows.
@@ -340,12 +338,9 @@ __global__ void __launch_bounds__(kPlainThreads)
     const int key = unit.begin + place.row + i * plain::kRowThreads;
     if (key >= unit.mask.length)
       continue;
-    dK.store(resultOf<C>(gradients.dK, gradients.floatDK) + (unit.first + key) * gradients.ldDK +
-                 unit.head * C::Qk,
-             i, place.lane, args.scale);
-    dV.store(resultOf<C>(gradients.dV, gradients.floatDV) + (unit.first + key) * gradients.ldDV +
-                 unit.head * C::V,
-             i, place.lane, 1.0f);
+    const int64_t row = unit.first + key;
+    dK.store(keyRows<C>(gradients).at(row, unit.head * C::Qk), i, place.lane, args.scale);
+    dV.store(valueRows<C>(gradients).at(row, unit.head * C::V), i, place.lane, 1.0f);
   }
 }
 

@@ -9,7 +9,7 @@
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_PLAIN_TILES_H
 
 #include "genrec_rt/cuda/device.h"
-#include "genrec_rt/kernels/cuda/attention/mask.h"
+#include "genrec_rt/kernels/cuda/attention/result_rows.h"
 #include "genrec_rt/kernels/cuda/factors.h"
 
 namespace genrec::rt::cuda {
@@ -154,13 +154,15 @@ template <class C, int Size> struct OutputRows {
             addFour(c, weights, x, rows.four(first + x, place.lane + c * kLanes));
     }
   }
-  template <class E> __device__ void store(E *to, int row, int lane, float factor) const {
+  /// Row `row` of the thread, to the first row of `to`.
+  template <class Rows>
+  __device__ void store(const Rows &to, int row, int lane, float factor) const {
 #pragma unroll
     for (int c = 0; c < kCount; ++c)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
         if (const int column = (lane + c * kLanes) * 4 + e; column < Size)
-          to[column] = fromFloat<E>(sums[row][c].values[e] * factor);
+          to.storeOne(column, sums[row][c].values[e] * factor);
   }
 
 private:

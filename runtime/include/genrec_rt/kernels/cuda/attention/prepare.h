@@ -10,6 +10,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_PREPARE_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_PREPARE_H
 
+#include "genrec_rt/kernels/cuda/attention/result_rows.h"
 #include "genrec_rt/kernels/cuda/attention/tile_list.h"
 
 namespace genrec::rt::cuda {
@@ -173,7 +174,7 @@ prepareQueries(const AttentionArgs<typename C::Element> &args,
   constexpr int kParts = Span::template kParts<C::V>;
   constexpr int kAtOnce = TensorCores && !C::Softmax ? 4 : 2;
   const HeadRows<C::V, const E, TensorCores> outGradients(gradients.dOut, gradients.ldDOut);
-  const auto *outValues = resultOf<C>(args.out, args.floatOut);
+  const auto *outValues = outRows<C>(args).to;
   using Out = std::remove_pointer_t<decltype(outValues)>;
   const HeadRows<C::V, Out, TensorCores> outs(outValues, args.ldOut);
   SpanMost<C, kMostGradient, C::Softmax ? 2 : 1> most(args, space, span);
@@ -306,8 +307,9 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
                             int pairBits) {
   using Span = RowSpan<C>;
   constexpr int kParts = Span::template kParts<C::Qk>, kAtOnce = 2;
-  auto *dQ = resultOf<C>(gradients.dQ, gradients.floatDQ);
-  const HeadRows<C::Qk, std::remove_pointer_t<decltype(dQ)>, true> results(dQ, gradients.ldDQ);
+  const auto dQ = queryRows<C>(gradients);
+  const HeadRows<C::Qk, std::remove_pointer_t<decltype(dQ.to)>, true> results(dQ.to, dQ.ld);
+  const HeadRows<C::Qk, const float, true> siluOf(gradients.xQ, gradients.ldX);
   if constexpr (kHasBiases<C>)
     writeBiasGradients<C>(args, gradients, space, pairBits);
   forRowSpans<C>(args, [&](const Span &span) {
@@ -316,6 +318,7 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
 #pragma unroll 1
     for (int i = 0; i < Span::kGroupRows; i += kAtOnce) {
       int4 sums[kAtOnce][kParts][2];
+      Octet<float> x[kAtOnce][C::OfSilu ? kParts : 1];
       float norm[kAtOnce], product[kAtOnce];
 #pragma unroll
       for (int r = 0; r < kAtOnce; ++r) {
@@ -329,6 +332,8 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
           const int4 *at = reinterpret_cast<const int4 *>(
               space.querySums + querySumAt<C>(args, span.head, row, column));
           sums[r][p][0] = at[0], sums[r][p][1] = at[1];
+          if constexpr (C::OfSilu)
+            x[r][p] = siluOf.load(row, span.head, column / kOctet);
         }
       }
       if (i == 0) // while the first sums are under way
@@ -342,16 +347,18 @@ __global__ void __launch_bounds__(kPrepareThreads, kPrepareBlocks)
           const int octet = p * Span::kLanes + Span::lane();
           if (octet * kOctet >= C::Qk || !span.exists(i + r))
             continue;
-          float x[kOctet];
+          float values[kOctet];
           for (int e = 0; e < kOctet; ++e) {
             const int4 &four = sums[r][p][e / 4];
             const int sum = e % 4 == 0   ? four.x
                             : e % 4 == 1 ? four.y
                             : e % 4 == 2 ? four.z
                                          : four.w;
-            x[e] = static_cast<float>(sum) * quantum;
+            values[e] = static_cast<float>(sum) * quantum;
+            if constexpr (C::OfSilu)
+              values[e] = normalOrZero(gradientOfSilu(values[e], x[r][p][e]));
           }
-          results.store(span.row(i + r), span.head, octet, x);
+          results.store(span.row(i + r), span.head, octet, values);
         }
       }
     }

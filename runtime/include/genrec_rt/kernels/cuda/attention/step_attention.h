@@ -117,6 +117,37 @@ void attentionGradient(genrec_step *step, const AttentionArgs *args,
   }
 }
 
+/// The gradient of x of joinedAttentionGradient, as cuda::JoinedGradients has it.
+struct JoinedGradients {
+  const float *x = nullptr;
+  int64_t ldX = 0;
+  Bf16 *dx = nullptr;
+  int64_t width = 0, q = 0, k = 0, v = 0;
+  const Bf16 *rest = nullptr;
+  int64_t ldRest = 0, restWidth = 0;
+
+  cuda::JoinedGradients onDevice() const {
+    return {x, ldX, asFactors(dx), width, q, k, v, asFactors(rest), ldRest, restWidth};
+  }
+};
+
+/// attentionGradient with factors that were rounded before, of columns of x that q, k and v are the
+/// silu of: `gradients` has no dQ, dK and dV.
+template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
+          bool TimeBias, bool Dropout, bool Masked, bool Bf16>
+void joinedAttentionGradient(genrec_step *step, const AttentionArgs *args,
+                             const AttentionGradients *gradients, const RoundedFactors *rounded,
+                             const JoinedGradients *joined) {
+  static_assert(Bf16);
+  constexpr unsigned kFeatures =
+      detail::attentionFeatures(Causal, Window, PositionBias, TimeBias, Dropout, Masked);
+  using Call = cuda::Bf16Attention<Heads, Qk, V, Score, kFeatures>;
+  const auto all = detail::attentionOnDevice<cuda::Bf16>(step, *args, Heads);
+  const auto before = rounded->onDevice();
+  Call::joinedBackward(all, *args, *gradients, joined->onDevice(),
+                       scratchOf(step, Call::backwardBytes(all, &before)), streamOf(step), before);
+}
+
 /// As cpu/cross_attention.h has it; domains of the host's step.
 struct CrossAttentionArgs {
   const genrec_domain *queries = nullptr;
