@@ -34,6 +34,7 @@ ObservableModel fuzz::makeObservableModel(MLIRContext *context, uint64_t seed,
                                           const ModelChoice &choice) {
   constexpr uint64_t kMostLooked = 4, kMostAttempts = 16;
   RandomModelOptions options = RandomModelOptions::ofSeed(seed);
+  options.forDevice = choice.forDevice;
   ObservableModel best;
   for (uint64_t attempt = 0, looked = 0; looked < kMostLooked && attempt < kMostAttempts;
        ++attempt) {

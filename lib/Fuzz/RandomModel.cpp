@@ -92,6 +92,8 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
       m.pick(themes)(m);
   for (int64_t i = 0; i < options.joinedLookups; ++i)
     makeJoinedLookups(m);
+  for (int tries = 8; options.forDevice && options.bf16 && tries > 0 && !makeWideBlock(m); --tries)
+    ;
   makeGroups(m);
   int64_t wanted = m.integer(1, 2);
   for (int attempt = 0; attempt < 8 && static_cast<int64_t>(m.losses.size()) < wanted; ++attempt)

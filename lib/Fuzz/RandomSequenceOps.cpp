@@ -162,7 +162,8 @@ static bool makeAttention(ModelBuilder &m) {
   return true;
 }
 
-static bool makeHstuBlock(ModelBuilder &m) {
+/// `isWide`: 32 columns, and heads of whole multiples of 8.
+static bool makeBlock(ModelBuilder &m, bool isWide) {
   Value x = m.find(m.f32(), {}, 1);
   if (!x)
     return false;
@@ -171,6 +172,12 @@ static bool makeHstuBlock(ModelBuilder &m) {
     return false;
   int64_t heads = m.integer(1, 2), qk = m.integer(1, 4), dv = m.integer(2, 4);
   int64_t size = getRowSize(x.getType());
+  if (isWide) {
+    qk = 8 * m.integer(1, 2), dv = 8;
+    x = m.value("linear", m.rows(domain.name, {32}, m.f32()),
+                {m.bounded(x), m.parameter({size, 32})});
+    size = 32;
+  }
   if (size < 2)
     return false; // see makeNorm
   SmallVector<Value> operands{x, m.parameter({size, 2 * heads * (qk + dv)}),
@@ -239,6 +246,9 @@ static bool makePairProduct(ModelBuilder &m) {
                    m.value("pair_rows", type, {beside, pairs->value})}));
   return true;
 }
+
+static bool makeHstuBlock(ModelBuilder &m) { return makeBlock(m, /*isWide=*/false); }
+bool fuzz::makeWideBlock(ModelBuilder &m) { return makeBlock(m, /*isWide=*/true); }
 
 ArrayRef<Theme> fuzz::getSequenceThemes() {
   static constexpr Theme themes[] = {

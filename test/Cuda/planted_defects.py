@@ -14,6 +14,7 @@ from planted_defects_bodies import BODY_DEFECTS
 from planted_defects_calls import CALLS
 from planted_defects_edges import EDGES
 from planted_defects_hot_rows import HOT_ROWS
+from planted_defects_joined import JOINED_GRADIENTS
 from planted_defects_later import LATER
 from planted_defects_models import MODELS
 from planted_defects_promises import PROMISES
@@ -473,6 +474,7 @@ DEFECTS = [
     Defect("sums of exp are not rescaled", IN_BATCH, "InBatchSoftmax.*", "total * kernels::detail::expNegative(before - greatest)", "total"),
     Defect("lanes of a row have maxima of their own", IN_BATCH, "InBatchSoftmax.*", "mostOfLanes<kProductLanes>(most)", "most"),
     Defect("an item is corrected by the query's frequency", IN_BATCH, "InBatchSoftmax.*", "inBatchLogit(a, score, item)", "inBatchLogit(a, score, query)"),
+    *JOINED_GRADIENTS,
     *LATER_UNIQUE_DEFECTS,
     Defect("values kept of a row's end lie where it begins", COLUMNS, "Columns.*", "column.keepsFirst ? 0 : 1", "0"),
     *EDGES,

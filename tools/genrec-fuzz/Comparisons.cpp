@@ -155,7 +155,8 @@ int fuzz::compareBinaries(Comparison comparison, const BinaryRun &run) {
   int status = 2;
   if (auto checker = CompiledChecker::create(options)) {
     if (run.target->hasDevice)
-      comparison.choice = {[&](mlir::ModuleOp module) { return (*checker)->hasForm(module); }};
+      comparison.choice = {[&](mlir::ModuleOp module) { return (*checker)->hasForm(module); },
+                           /*forDevice=*/true};
     status =
         compareLevels(comparison, [&](mlir::ModuleOp module, uint64_t seed, BoundWidths *widths) {
           return (*checker)->check(module, seed, widths);

@@ -29,6 +29,7 @@ BlindSpots findBlindSpots(ModelOp model, uint64_t seed);
 struct ModelChoice {
   /// Whether a model can be looked at; null: every model.
   std::function<bool(mlir::ModuleOp)> accepts = nullptr;
+  bool forDevice = false; ///< RandomModelOptions::forDevice
 };
 
 /// A random model and its blind spots.

@@ -153,6 +153,9 @@ void makeGroups(ModelBuilder &m);
 void makeJoinedLookups(ModelBuilder &m);
 llvm::ArrayRef<Theme> getRowThemes();
 llvm::ArrayRef<Theme> getSequenceThemes();
+/// A block that a device's library multiplies for, with heads that take factors rounded before; false
+/// where a random value has no list to attend in.
+bool makeWideBlock(ModelBuilder &m);
 llvm::ArrayRef<Theme> getLossThemes();
 /// Losses over all unused values.
 void readRest(ModelBuilder &m);

@@ -25,6 +25,9 @@ struct RandomModelOptions {
   int64_t joinedLookups = 0; ///< number of layers over several lookups that have no other users
   bool bf16 = false;         ///< products round their factors to bfloat16: all, or half of them
   bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows look up by id
+  /// With bf16 a block as wide as what a device does differently: products by its library, heads of
+  /// whole words whose factors are rounded before.
+  bool forDevice = false;
 
   /// Most seeds give small models with the defaults above. Some give a model that is large in one
   /// respect: many tables, a deep tree, long chains of transforms, many fan-outs, layers over

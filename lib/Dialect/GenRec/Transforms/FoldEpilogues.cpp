@@ -291,7 +291,6 @@ bool FoldEpilogues::fold(AttentionGradOp op) {
       op.getStreamAttr(), op.getBf16Attr(), builder.getDenseI64ArrayAttr(columns));
   fused->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   countStatistic(*this, gradients, "gradients", 1);
-  RewriteCounter::count("fold-silu-gradients");
   joined.replaceAllUsesWith(fused.getDx());
   if (Value bias = op.getDpositionBias())
     bias.replaceAllUsesWith(fused.getDpositionBias());

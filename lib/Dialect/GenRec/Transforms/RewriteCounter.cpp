@@ -73,7 +73,7 @@ ArrayRef<StringRef> genrec::getRewriteNames() {
       "factor-lookup",
       "fold-activation",
       "fold-residual",
-      "fold-silu-gradients",
+
       "fuse-columns",
       "fuse-row-kernels",
       "gradient-of-parent",
