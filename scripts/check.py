@@ -29,7 +29,7 @@ SHARDS_PER_WORKER = {"genrec-runtime-tests": 1, "genrec-simt-tests": 4}
 """Of long test programs; where there are several, the last ones are short: no processor waits long for another."""
 WAITING_WORKERS = 1
 """More than there are processors, for tests of which some wait: for signals, time limits and ranks."""
-LONG_LIT_TESTS = ("Tools/genrec-fuzz.test", "Cuda/pack.test")
+LONG_LIT_TESTS = ("Tools/genrec-fuzz-coverage.test", "Tools/genrec-fuzz.test", "Cuda/pack.test")
 """What lit has to start first, minutes each. It knows by itself once it has run."""
 
 
