@@ -88,7 +88,7 @@ void checkCalls(const FactorCalls &calls, const Case &of) {
   spoil(in);
   FloatInputs floats(qk, vSize, in);
   roundInputs<Bf16>(in);
-  const ReferenceResults expected = Reference(config, in).run(true);
+  const ReferenceResults expected = attentionReference(config, in);
 
   const int64_t rows = in.rows(), capacity = rows + 1;
   DeviceMatrix<float> out({}, rows, vSize, 1), dQ({}, rows, qk, 3), dK({}, rows, qk, 1),
