@@ -26,7 +26,7 @@ void checkCalls(const FactorCalls &calls, const Case &of) {
                (of.before ? ", before" : ""));
   ModelCall call(calls.config, of);
   const ReferenceConfig &config = call.config;
-  const ReferenceResults expected = Reference(config, call.in).run(true);
+  const ReferenceResults expected = attentionReference(config, call.in);
   const RoundedBefore *before = of.before ? &call.factors : nullptr;
   auto forward = ModelCall::room(calls.forwardBytes(call.args, before)),
        backward = ModelCall::room(calls.backwardBytes(call.args, before));

@@ -8,7 +8,7 @@
 #ifndef GENREC_TEST_CUDA_ATTENTION_TESTING_H
 #define GENREC_TEST_CUDA_ATTENTION_TESTING_H
 
-#include "../Runtime/kernels_attention_reference.h"
+#include "attention_reference.h"
 #include "device_copy.h"
 #include "scratch.h"
 
@@ -19,7 +19,6 @@
 namespace genrec::rt::cuda::testing {
 
 using kernels::testing::Random;
-using kernels::testing::Reference;
 using kernels::testing::ReferenceConfig;
 using kernels::testing::ReferenceInputs;
 using kernels::testing::ReferenceResults;
@@ -225,7 +224,7 @@ void checkCalls(const AttentionCalls<E> &calls, int64_t heads, const std::vector
   ReferenceInputs in = inputsOf(calls, heads, lengths, random);
   change(in);
   const ReferenceConfig config = calls.withHeads(heads);
-  ReferenceResults expected = Reference(config, in).run(true);
+  ReferenceResults expected = attentionReference(config, in);
   int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   const bool half = sizeof(E) == 2;
   DeviceRun<E> got(calls, heads, in, random.below(3) * 8, longest + random.below(2) * 13);

@@ -409,6 +409,20 @@ TEST(StreamsDeathTest, TheHostTouchesDeviceMemoryInCodeThatIsNotInstrumented) {
                "the host touches device memory \\(at byte 0 of an allocation of 8 bytes\\)");
 }
 
+TEST(StreamsDeathTest, AFunctionOfAStreamTouchesDeviceMemory) {
+  Ints data(host({1, 2}));
+  auto read = [](void *at) { (void)std::strtol(static_cast<const char *>(at), nullptr, 10); };
+  auto wait = [&] {
+    cudaStream_t stream;
+    GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    GENREC_CUDA_CHECK(cudaMemsetAsync(data.data, 0, 4, stream)); // opens it
+    GENREC_CUDA_CHECK(cudaLaunchHostFunc(stream, read, data.data));
+    GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+  };
+  EXPECT_DEATH(wait(),
+               "the host touches device memory \\(at byte 0 of an allocation of 8 bytes\\)");
+}
+
 TEST_P(Streams, CopiesThatCannotBe) {
   Ints data(host({0, 0}));
   std::vector<int> values(4);

@@ -6,11 +6,14 @@ the same batches. Losses, parameters, table rows, outputs and metrics of every s
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import math
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +71,15 @@ def write_draft_toolchain(path: Path) -> Path:
         toolchain["compile"] = ["-O0" if flag == "-O3" else flag for flag in toolchain["compile"]]
 
     return write_toolchain(path, change)
+
+
+@functools.cache
+def draft() -> list[str]:
+    """Flags of genrec-compile that do so, for tests that ask what a model computes beside another or on ranks. How models are
+    optimised is for test_models.py, test_examples.py and the fuzzer."""
+    folder = tempfile.mkdtemp(prefix="genrec-draft-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return [f"--toolchain={write_draft_toolchain(Path(folder) / 'toolchain.json')}"]
 
 
 def compile_with_nvcc(unit: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import call
+from compiled import call, draft
 from genrec import nn
 
 ITEMS, USERS, DIM = 30, 64, 4
@@ -100,7 +100,7 @@ class Towers(gr.Model):
 
 def test_lists_of_a_catalogue_train_rank_and_export(data: Path, tmp_path: Path) -> None:
     """An item tower over tags learns, finds what it was trained to find, and leaves the vectors that it compares."""
-    model = gr.compile(Towers(items_of(data)), schema_of(data), output=tmp_path / "towers")
+    model = gr.compile(Towers(items_of(data)), schema_of(data), output=tmp_path / "towers", flags=draft())
     users, checkpoint = data / "users.parquet", tmp_path / "ckpt"
     before = model.train(users, validation=users, epochs=1, batch=16, seed=3, checkpoint=tmp_path / "first")
     run = model.train(users, validation=users, epochs=40, batch=16, seed=3, checkpoint=checkpoint)
@@ -144,7 +144,7 @@ def predict(model: gr.CompiledModel, users: Path, out: Path) -> None:
 
 def test_columns_by_id_are_those_of_the_items(data: Path, tmp_path: Path) -> None:
     """Every value is that of the item with the event's id; null where the id is null."""
-    model = gr.compile(Columns(items_of(data)), schema_of(data), output=tmp_path / "columns")
+    model = gr.compile(Columns(items_of(data)), schema_of(data), output=tmp_path / "columns", flags=draft())
     predict(model, data / "users.parquet", tmp_path / "out.parquet")
     got = pq.read_table(tmp_path / "out.parquet").to_pylist()
     listed = {row["item"]: row for row in pq.read_table(data / "items.parquet").to_pylist()}
@@ -172,7 +172,7 @@ def test_columns_by_id_are_those_of_the_items(data: Path, tmp_path: Path) -> Non
 def test_an_id_that_the_catalogue_lacks_names_file_and_row(data: Path, tmp_path: Path) -> None:
     """Reading a column by an id that is no item's is an error, not a zero."""
     users = write_users(tmp_path / "users.parquet", missing=33)
-    model = gr.compile(Columns(items_of(data)), schema_of(data), output=tmp_path / "columns")
+    model = gr.compile(Columns(items_of(data)), schema_of(data), output=tmp_path / "columns", flags=draft())
     with pytest.raises(RuntimeError) as raised:
         predict(model, users, tmp_path / "out.parquet")
     message = str(raised.value)
@@ -200,7 +200,7 @@ class Profile(gr.Model):
 
 def test_rows_of_values_and_stacks(data: Path, tmp_path: Path) -> None:
     """Fixed-size lists arrive as they are in the file, at every batch size; stacks pool and come apart."""
-    model = gr.compile(Profile(), schema_of(data), output=tmp_path / "profile")
+    model = gr.compile(Profile(), schema_of(data), output=tmp_path / "profile", flags=draft())
     users = data / "users.parquet"
     run = model.train(users, epochs=3, batch=7, checkpoint=tmp_path / "ckpt")
     losses = [epoch["loss"] for epoch in json.loads(json.dumps(run.history))]
@@ -234,7 +234,7 @@ def test_mistakes_in_rows_of_values(
     column: list[object], kind: pa.DataType, message: str, data: Path, tmp_path: Path
 ) -> None:
     """What is wrong with a column of several values per row is said with file, row and place."""
-    model = gr.compile(Profile(), schema_of(data), output=tmp_path / "profile")
+    model = gr.compile(Profile(), schema_of(data), output=tmp_path / "profile", flags=draft())
     table = {"user": pa.array([0, 1], pa.int64()), "profile": pa.array(column, kind)}
     pq.write_table(pa.table(table), tmp_path / "bad.parquet")
     with pytest.raises(gr.RunError) as raised:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, read_tensors
+from compiled import BUILD, draft, read_tensors
 
 ROWS = 600
 SCHEMA = gr.Schema({"user": gr.int64, "item": gr.int64, "label": gr.float32})
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "label": pa.array(draw.integers(0, 2, ROWS), pa.float32()),
         }
         pq.write_table(pa.table(columns), folder / f"day{day}.parquet")
-    model = gr.compile(Clicks(), SCHEMA, output=folder / "model")
+    model = gr.compile(Clicks(), SCHEMA, output=folder / "model", flags=draft())
     flags = {"batch": 20, "shuffle": False, "checkpoint": folder / "ck", "progress": False}
     model.train(folder / "day1.parquet", checkpoint_every=10, checkpoint_full_every=9, keep=4, **flags)
     return folder

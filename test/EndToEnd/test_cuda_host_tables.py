@@ -8,7 +8,7 @@ from pathlib import Path
 
 import genrec as gr
 import pytest
-from compiled import call
+from compiled import call, draft
 from test_cuda_models import BATCH, SCHEMA, Clicks, Crosses, tensors, train, write_rows
 from test_cuda_steps import build, losses
 
@@ -97,5 +97,5 @@ def test_what_cannot_be_is_refused(clicks: Path, rows: Path, tmp_path: Path) -> 
     ruled = build(Crosses(), tmp_path)
     refusal = fail(ruled, *words[1:], "--host-tables", "c2=4")
     assert "table 'c2' has rules about rows and its values in host memory" in refusal
-    on_cpu = gr.compile(Clicks(), SCHEMA, output=tmp_path / "cpu").binary
+    on_cpu = gr.compile(Clicks(), SCHEMA, output=tmp_path / "cpu", flags=draft()).binary
     assert "--host-tables" in fail(on_cpu, *words[1:], "--host-tables", "c1=4")

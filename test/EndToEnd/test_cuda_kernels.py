@@ -171,7 +171,7 @@ def built(sources: dict[str, Path], main: str, others: list[Path], defines: list
     host, program = folder / "host.o", folder / "run"
     call(*on_device_command(), "-DGENREC_WARP_ROWS", sources["cuda"], "-o", folder / "device.o")
     # The stages and their calls of the runtime are not wanted: nothing refers to them.
-    on_host = [compiler, "-std=c++20", "-O1", "-march=x86-64-v3", "-ffp-contract=off", *includes, "-c"]
+    on_host = [compiler, "-std=c++20", "-O0", "-march=x86-64-v3", "-ffp-contract=off", *includes, "-c"]
     on_host += ["-ffunction-sections", "-fdata-sections", "-Wno-unused-function"]
     unit = f'-DGENREC_CPU_UNIT="{sources["cpu"]}"'
     call(*on_host, unit, *(defines or []), PROGRAMS / main, "-o", host)

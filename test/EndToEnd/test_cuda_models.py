@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT, call, compile_with_nvcc, read_tensors, read_toolchain, tool
+from compiled import BUILD, ROOT, call, compile_with_nvcc, draft, read_tensors, read_toolchain, tool
 from genrec import nn
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -104,7 +104,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
         pytest.skip("this build runs no kernels on the host")
     binaries = {
-        target: gr.compile(Clicks(), SCHEMA, target=target, output=folder / target).binary for target in TARGETS
+        target: gr.compile(Clicks(), SCHEMA, target=target, output=folder / target, flags=draft()).binary
+        for target in TARGETS
     }
     return Made(binaries, write_rows(folder / "rows.parquet"))
 
@@ -218,7 +219,8 @@ def test_the_other_commands_agree(made: Made, tmp_path: Path) -> None:
 
 def test_clipped_norms_and_rules_about_rows(tmp_path: Path) -> None:
     binaries = {
-        target: gr.compile(Crosses(), SCHEMA, target=target, output=tmp_path / target).binary for target in TARGETS
+        target: gr.compile(Crosses(), SCHEMA, target=target, output=tmp_path / target, flags=draft()).binary
+        for target in TARGETS
     }
     expect_same_training(binaries, write_rows(tmp_path / "rows.parquet"), tmp_path, steps=6)
 
@@ -231,7 +233,7 @@ def test_lists_of_lists_train_as_on_the_cpu(tmp_path: Path) -> None:
     binaries = {}
     for target in TARGETS:
         ranker = load_example("request_ranking", "model").Ranker()
-        binaries[target] = gr.compile(ranker, schema, target=target, output=tmp_path / target).binary
+        binaries[target] = gr.compile(ranker, schema, target=target, output=tmp_path / target, flags=draft()).binary
     expect_same_training(binaries, data, tmp_path, steps=3)
 
 
@@ -322,7 +324,7 @@ def compile_both(
     make: Callable[[], gr.Model], schema: gr.Schema, folder: Path, targets: tuple[str, ...] = TARGETS, **options: Any
 ) -> dict[str, Path]:
     return {
-        target: gr.compile(make(), schema, target=target, output=folder / target, **options).binary
+        target: gr.compile(make(), schema, target=target, output=folder / target, **options, flags=draft()).binary
         for target in targets
     }
 

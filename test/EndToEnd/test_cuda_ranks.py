@@ -15,7 +15,7 @@ from typing import Any
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD, ROOT
+from compiled import BUILD, ROOT, draft
 from launching import launcher, needs_mpi
 from test_cuda_models import (
     BATCH,
@@ -60,7 +60,10 @@ def skip_without_emulator() -> None:
 def compile_both(model: gr.Model, folder: Path) -> dict[str, Path]:
     """A binary per target."""
     skip_without_emulator()
-    return {target: gr.compile(model, SCHEMA, target=target, output=folder / target).binary for target in TARGETS}
+    return {
+        target: gr.compile(model, SCHEMA, target=target, output=folder / target, flags=draft()).binary
+        for target in TARGETS
+    }
 
 
 def expect_equal(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
@@ -231,7 +234,9 @@ def make_requests(folder: Path) -> Made:
     generate(folder / "data", kind="requests", users=12, seed=3)
     data = folder / "data" / "train.parquet"
     schema, ranker = gr.Schema.from_parquet(data), load_example("request_ranking", "model").Ranker
-    return Made({of: gr.compile(ranker(), schema, target=of, output=folder / of).binary for of in TARGETS}, data)
+    return Made(
+        {of: gr.compile(ranker(), schema, target=of, output=folder / of, flags=draft()).binary for of in TARGETS}, data
+    )
 
 
 @needs_mpi

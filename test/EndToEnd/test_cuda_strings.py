@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call
+from compiled import BUILD, call, draft
 from genrec import nn
 from test_cuda_models import TARGETS, expect_same_training, tensors, train
 from test_cuda_steps import run
@@ -84,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     schema = gr.Schema.from_parquet(write_users(folder / "users.parquet"), nullable=["name"])
     for target in TARGETS:
         items = gr.catalogue(str(folder / "items"), id="item")
-        gr.compile(Texts(items), schema, target=target, output=folder / target)
+        gr.compile(Texts(items), schema, target=target, output=folder / target, flags=draft())
     return folder
 
 
@@ -126,7 +126,7 @@ def test_strings_come_back_as_they_were(tmp_path: Path) -> None:
     for target in TARGETS:
         if target != "cpu" and not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
             pytest.skip("this build runs no kernels on the host")
-        binary = gr.compile(Words(), schema, target=target, output=tmp_path / target).binary
+        binary = gr.compile(Words(), schema, target=target, output=tmp_path / target, flags=draft()).binary
         call(binary, "predict", "--data", data, "--batch", "16", "--out", tmp_path / "out", "--progress", "none")
         tables.append(pq.read_table(tmp_path / "out").to_pydict())
     histories = pq.read_table(data)["history"].to_pylist()

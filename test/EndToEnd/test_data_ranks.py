@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, read_tensors
+from compiled import BUILD, draft, read_tensors
 from launching import launcher, needs_mpi
 
 pytestmark = needs_mpi
@@ -64,7 +64,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "files").mkdir()
     for at in range(0, ROWS, 9):
         pq.write_table(table.slice(at, 9), folder / "files" / f"{at:03}.parquet")
-    gr.compile(Counted(), SCHEMA, output=folder / "model")
+    gr.compile(Counted(), SCHEMA, output=folder / "model", flags=draft())
     return folder
 
 

@@ -9,7 +9,7 @@ import genrec as gr
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from compiled import assert_same, read_tensors, run_both, tool
+from compiled import assert_same, draft, read_tensors, run_both, tool
 from towers import DIM, ROWS, SCHEMA, Towers, weights, write_rows
 
 FROZEN = ("user", "item", "scale")
@@ -22,12 +22,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> gr.CompiledModel:
-    return gr.compile(Towers(), SCHEMA, output=folder / "towers")
+    return gr.compile(Towers(), SCHEMA, output=folder / "towers", flags=draft())
 
 
 @pytest.fixture(scope="module")
 def frozen(folder: Path) -> gr.CompiledModel:
-    return gr.compile(Towers(FROZEN), SCHEMA, output=folder / "frozen")
+    return gr.compile(Towers(FROZEN), SCHEMA, output=folder / "frozen", flags=draft())
 
 
 def test_what_is_frozen_stays(frozen: gr.CompiledModel, folder: Path, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_frozen_table_is_merged_with_frozen_ones_only(folder: Path) -> None:
             x = gr.concat([table(batch.user) for table in self.tables])
             gr.loss.mse(x.row_sum(), batch.label)
 
-    model = gr.compile(Three(), SCHEMA, output=folder / "three")
+    model = gr.compile(Three(), SCHEMA, output=folder / "three", flags=draft())
     plan = subprocess.run(
         [tool("genrec-compile"), model.model_file, "--explain"], capture_output=True, text=True, check=True
     ).stdout
@@ -114,4 +114,4 @@ def test_a_loss_of_frozen_values_alone_is_refused(tmp_path: Path) -> None:
             gr.loss.mean(self.user(batch.user).row_sum())
 
     with pytest.raises(gr.CompileError, match="depends on no parameter and no table that is trained"):
-        gr.compile(Nothing(), SCHEMA, output=tmp_path / "nothing")
+        gr.compile(Nothing(), SCHEMA, output=tmp_path / "nothing", flags=draft())

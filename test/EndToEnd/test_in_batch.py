@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call, read_tensors
+from compiled import BUILD, call, draft, read_tensors
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -56,7 +56,7 @@ def write_rows(path: Path, rows: int = ROWS, items: int = 25) -> Path:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the binary `cpu` and data."""
     folder = tmp_path_factory.mktemp("towers")
-    gr.compile(Towers(), SCHEMA, output=folder / "cpu")
+    gr.compile(Towers(), SCHEMA, output=folder / "cpu", flags=draft())
     write_rows(folder / "rows.parquet")
     return folder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD
+from compiled import BUILD, draft
 from genrec import nn
 from launching import needs_mpi
 from test_cuda_models import BATCH, CATEGORIES, SCHEMA, TARGETS, WIDTH, expect_close, tensors, write_rows
@@ -47,7 +47,10 @@ class Gated(gr.Model):
 @pytest.fixture(scope="module")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("gated")
-    return {target: gr.compile(Gated(), SCHEMA, target=target, output=folder / target).binary for target in TARGETS}
+    return {
+        target: gr.compile(Gated(), SCHEMA, target=target, output=folder / target, flags=draft()).binary
+        for target in TARGETS
+    }
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 from genrec import nn
 
 CLASSES, ITEMS, USERS = 3, 12, 60
@@ -139,7 +140,9 @@ class Trained:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("metrics")
     pq.write_table(pa.table({"item": np.arange(1, ITEMS + 1)}), folder / "items.parquet")
-    model = gr.compile(Measured(gr.catalogue(folder / "items.parquet", id="item")), SCHEMA, output=folder / "model")
+    model = gr.compile(
+        Measured(gr.catalogue(folder / "items.parquet", id="item")), SCHEMA, output=folder / "model", flags=draft()
+    )
     model.train(write(folder / "train.parquet", make_rows(1)), epochs=2, batch=16, progress=False)
     rows = make_rows(2)
     write(folder / "valid.parquet", rows)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -55,7 +56,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "label": pa.array(rng.integers(0, 2, ROWS), pa.float32()),
     }
     pq.write_table(pa.table(columns), folder / "train.parquet", row_group_size=500)
-    gr.compile(Shop(), SCHEMA, output=folder / "model")
+    gr.compile(Shop(), SCHEMA, output=folder / "model", flags=draft())
     return folder
 
 
@@ -169,7 +170,7 @@ def test_tables_with_rules_stay_sharded(shop: Path, tmp_path: Path) -> None:
             super().__init__()
             self.shop = gr.Table("shop", dim=8, ttl=500)
 
-    gr.compile(Leaving(), SCHEMA, output=tmp_path / "model")
+    gr.compile(Leaving(), SCHEMA, output=tmp_path / "model", flags=draft())
     (tmp_path / "train.parquet").symlink_to(shop / "train.parquet")
     report = train(tmp_path, 2, "leaving", latency=SLOW)
     # Where the machine is busy, measured bandwidth may be so low that 'user' pays, too: placement_test.cpp has given figures.

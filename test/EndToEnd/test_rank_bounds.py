@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -54,7 +55,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "label": pa.array(np.arange(ROWS) % 2, pa.float32()),
     }
     pq.write_table(pa.table(columns), folder / "train.parquet", row_group_size=500)
-    gr.compile(Shop(), SCHEMA, output=folder / "model")
+    gr.compile(Shop(), SCHEMA, output=folder / "model", flags=draft())
     return folder
 
 

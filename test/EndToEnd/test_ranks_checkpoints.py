@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, read_tensors
+from compiled import BUILD, draft, read_tensors
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -75,7 +75,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shop")
     write_rows(folder / "train.parquet", 4)
     write_rows(folder / "test.parquet", 5)
-    gr.compile(Shop(), SCHEMA, output=folder / "model")
+    gr.compile(Shop(), SCHEMA, output=folder / "model", flags=draft())
     return folder
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT
+from compiled import BUILD, ROOT, draft
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -65,7 +65,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the model, as `model`, and data."""
     folder = tmp_path_factory.mktemp("shop")
     write_rows(folder / "train.parquet")
-    gr.compile(Shop(), SCHEMA, output=folder / "model")
+    gr.compile(Shop(), SCHEMA, output=folder / "model", flags=draft())
     return folder
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -58,7 +59,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the model, as `model`, and data."""
     folder = tmp_path_factory.mktemp("shop")
     write_rows(folder / "train.parquet")
-    gr.compile(Shop(), SCHEMA, output=folder / "model")
+    gr.compile(Shop(), SCHEMA, output=folder / "model", flags=draft())
     return folder
 
 
@@ -183,7 +184,7 @@ def test_what_cannot_be_replicated(shop: Path, tmp_path: Path) -> None:
         def forward(self, batch: gr.Batch) -> None:
             gr.loss.bce_with_logits(self.head(self.user(batch.user)).squeeze(), batch.label)
 
-    gr.compile(Bounded(), SCHEMA, output=tmp_path / "model")
+    gr.compile(Bounded(), SCHEMA, output=tmp_path / "model", flags=draft())
     write_rows(tmp_path / "train.parquet")
     done = run(tmp_path, 2, *flags, "--replicate", "user")
     assert done.returncode != 0

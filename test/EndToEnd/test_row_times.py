@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import ROOT, assert_same, call, read_tensors, run_both, tool
+from compiled import ROOT, assert_same, call, draft, read_tensors, run_both, tool
 from launching import launcher, needs_mpi
 from training import compile_merged_and_apart, train, write_drifting_rows
 
@@ -308,7 +308,7 @@ def write_days(path: Path, days: range) -> Path:
 
 def test_python_trains_day_after_day(tmp_path: Path) -> None:
     schema = gr.Schema({"user": gr.int64, "label": gr.float32})
-    model = gr.compile(Recent(), schema, output=tmp_path / "model")
+    model = gr.compile(Recent(), schema, output=tmp_path / "model", flags=draft())
     folder = tmp_path / "c"
     for first in range(0, 100, 10):
         file = write_days(tmp_path / f"{first:02}.parquet", range(first, first + 10))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import read_tensors
+from compiled import draft, read_tensors
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -57,7 +57,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "label": pa.array(rng.integers(0, 2, ROWS), pa.float32()),
     }
     pq.write_table(pa.table(columns), folder / "train.parquet", row_group_size=50)
-    gr.compile(Wide(), SCHEMA, output=folder / "model")
+    gr.compile(Wide(), SCHEMA, output=folder / "model", flags=draft())
     return folder
 
 

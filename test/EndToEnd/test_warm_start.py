@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 from towers import DIM, ROWS, SCHEMA, Towers, weights, write_rows
 
 NAMES = ["head.bias", "head.weight", "item", "place.weight", "scale", "user"]
@@ -24,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> gr.CompiledModel:
-    return gr.compile(Towers(), SCHEMA, output=folder / "towers")
+    return gr.compile(Towers(), SCHEMA, output=folder / "towers", flags=draft())
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import call, tool
+from compiled import call, draft, tool
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -63,7 +63,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "label": pa.array(rng.integers(0, 2, ROWS), pa.float32()),
     }
     pq.write_table(pa.table(columns), folder / "train.parquet", row_group_size=1000)
-    gr.compile(Shop(), SCHEMA, output=folder / "model")
+    gr.compile(Shop(), SCHEMA, output=folder / "model", flags=draft())
     return folder
 
 
@@ -234,7 +234,7 @@ def test_rows_that_are_looked_up_most_per_byte_stay_on_the_device(tmp_path: Path
             gr.loss.bce_with_logits(self.head(x).squeeze(), batch.label)
 
     schema = gr.Schema({"label": gr.float32, **{name: gr.int64 for name in ("user", "item", "shop")}})
-    gr.compile(Wide(), schema, output=tmp_path / "model")
+    gr.compile(Wide(), schema, output=tmp_path / "model", flags=draft())
     ids = "--ids=user=10000,item=10000:1.05,shop=100"
 
     def choose(megabytes: float, *flags: str) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def test_rows_that_are_looked_up_most_per_byte_stay_on_the_device(tmp_path: Path
 
     folder = tmp_path / "alike"
     folder.mkdir()
-    gr.compile(Alike(), schema, output=folder / "model")
+    gr.compile(Alike(), schema, output=folder / "model", flags=draft())
     alike = predict(folder, "--world=1", "--batch=1000", "--ids=user=10000,hot=20,shop=10", "--device-memory=0.0002")
     kept = {table["name"]: (table["is_on_host"], table["cached_rows"]) for table in alike["host_tables"]["tables"]}
     assert kept["hot"] == (True, 20) and kept["user"][0] and 0 < kept["user"][1] < 10000 and not kept["shop"][0]
@@ -289,7 +289,7 @@ def test_tables_that_do_not_learn_are_replicated(tmp_path: Path) -> None:
             x = gr.concat(self.user(batch.user), self.shop(batch.shop))
             gr.loss.bce_with_logits(self.head(x).squeeze(), batch.label)
 
-    gr.compile(Frozen(), SCHEMA, output=tmp_path / "model")
+    gr.compile(Frozen(), SCHEMA, output=tmp_path / "model", flags=draft())
     world = predict(tmp_path, "--world=16", "--ids=user=1000,shop=5", "--replicate=none")
     user, store = world["tables"]
     assert (user["name"], user["cheaper"], user["replicated_bytes"]) == ("user", "replicate", 0)

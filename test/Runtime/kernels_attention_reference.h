@@ -85,7 +85,9 @@ struct ReferenceResults {
 
 class Reference {
 public:
-  Reference(const ReferenceConfig &c, const ReferenceInputs &in) : c(c), in(in) {}
+  Reference(const ReferenceConfig &c, const ReferenceInputs &in)
+      : c(c), in(in), q(factors(in.q)), k(factors(in.k)), v(factors(in.v)), dOut(factors(in.dOut)) {
+  }
 
   ReferenceResults run(bool backward) {
     size_t rows = static_cast<size_t>(in.rows());
@@ -112,11 +114,17 @@ public:
 private:
   const ReferenceConfig &c;
   const ReferenceInputs &in;
+  const std::vector<double> q, k, v, dOut; ///< as factors of products
   ReferenceResults r;
 
   double factor(double x) const { return c.bf16 ? roundedToBf16(static_cast<float>(x)) : x; }
+  std::vector<double> factors(std::vector<double> values) const {
+    for (double &x : values)
+      x = factor(x);
+    return values;
+  }
   double at(const std::vector<double> &x, int64_t row, int64_t h, int64_t size, int64_t e) {
-    return factor(x[static_cast<size_t>((row * c.heads + h) * size + e)]);
+    return x[static_cast<size_t>((row * c.heads + h) * size + e)];
   }
   bool sees(int64_t i, int64_t j, int64_t history) {
     if (c.masked && j >= history)
@@ -155,7 +163,7 @@ private:
         continue;
       double s = 0;
       for (int64_t e = 0; e < c.qk; ++e)
-        s += at(in.q, row, h, c.qk, e) * at(in.k, first + j, h, c.qk, e);
+        s += at(q, row, h, c.qk, e) * at(k, first + j, h, c.qk, e);
       s *= in.scale;
       if (c.positionBias)
         s += in.positionBias[positionIndex(i, j)];
@@ -186,10 +194,10 @@ private:
       double d = 0;
       for (int64_t e = 0; e < c.v; ++e) {
         size_t o = static_cast<size_t>((row * c.heads + h) * c.v + e);
-        double value = at(in.v, first + keys[x], h, c.v, e);
+        double value = at(v, first + keys[x], h, c.v, e);
         r.out[o] += forward[x] * kept[x] * value;
         if (backward)
-          d += factor(in.dOut[o]) * value * kept[x];
+          d += dOut[o] * value * kept[x];
       }
       dWeights.push_back(d);
       weighted += d * weights[x];
@@ -214,13 +222,13 @@ private:
         r.dTimeBias[timeIndex(first, n, i, j)] += dScore;
       for (int64_t e = 0; e < c.v; ++e)
         r.dV[static_cast<size_t>((key * c.heads + h) * c.v + e)] +=
-            backwardWeights[x] * kept[x] * at(in.dOut, row, h, c.v, e);
+            backwardWeights[x] * kept[x] * at(dOut, row, h, c.v, e);
       dScore = factor(dScore);
       for (int64_t e = 0; e < c.qk; ++e) {
         r.dQ[static_cast<size_t>((row * c.heads + h) * c.qk + e)] +=
-            in.scale * dScore * at(in.k, key, h, c.qk, e);
+            in.scale * dScore * at(k, key, h, c.qk, e);
         r.dK[static_cast<size_t>((key * c.heads + h) * c.qk + e)] +=
-            in.scale * dScore * at(in.q, row, h, c.qk, e);
+            in.scale * dScore * at(q, row, h, c.qk, e);
       }
     }
   }

@@ -50,10 +50,9 @@ struct Watch {
   /// on. Pages of pinned memory are opened when an operation touches them (onFault), as most touch
   /// none, or all at once.
   bool isOpen = false, isAllOpen = false;
-  bool isDeviceOpen = false; ///< to the host
-  /// Memory of devices that is open, or would be: what is allocated, and what lies near it.
-  std::vector<std::pair<char *, char *>> deviceRuns;
-  uint64_t changes = 0; ///< of the allocations that they are of
+  /// Memory of devices likewise: whether operations may open it, and which of its pieces are open.
+  bool isDeviceOpen = false;
+  std::vector<uintptr_t> openPieces;
   struct sigaction oldFault = {};
 };
 Watch &watch() {
@@ -191,6 +190,29 @@ bool openPage(uintptr_t at) {
   return mprotect(reinterpret_cast<void *>(at), kPageBytes, PROT_READ | PROT_WRITE) == 0;
 }
 
+/// Memory of devices is opened by pieces: an operation touches few of what all devices have.
+constexpr size_t kPieceBytes = 256 << 10;
+
+bool isAllocatedIn(uintptr_t piece) {
+  auto last = arena().nearest(reinterpret_cast<char *>(piece + kPieceBytes - 1));
+  return last != arena().allocations.end() &&
+         reinterpret_cast<uintptr_t>(last->first) + last->second.bytes > piece;
+}
+
+/// Where an operation runs that touches a closed piece of memory of devices. Another thread of the
+/// host, which has not the engine's lock, may not meanwhile.
+bool openPiece(const char *at) {
+  if (!isHostInside() || !watch().isDeviceOpen)
+    return false;
+  Inside inside;
+  const uintptr_t piece = reinterpret_cast<uintptr_t>(at) & ~(kPieceBytes - 1);
+  std::vector<uintptr_t> &open = watch().openPieces;
+  if (!isAllocatedIn(piece) || std::find(open.begin(), open.end(), piece) != open.end())
+    return false;
+  open.push_back(piece);
+  return mprotect(reinterpret_cast<void *>(piece), kPieceBytes, PROT_READ | PROT_WRITE) == 0;
+}
+
 /// memcpy copies much by one instruction, `rep movsb`, of which one byte is done where instructions
 /// are done one by one. What the host may touch of an open page is copied here instead; false where
 /// it is another instruction.
@@ -224,8 +246,11 @@ bool copyAsInstructed(char *at, bool isWrite, ucontext_t &context) {
 
 /// True where the access may be repeated.
 bool resolveFault(char *at, ucontext_t &context) {
-  if (arena().holds(at) && !arena().isPinned(at) && !watch().isDeviceOpen)
-    refuseDeviceMemory(at, context);
+  if (arena().holds(at) && !arena().isPinned(at)) {
+    if (!openPiece(at))
+      refuseDeviceMemory(at, context);
+    return true;
+  }
   if (!isPinned(at))
     return false;
   if (isHostInside() && openPage(pageOf(at)))
@@ -338,35 +363,16 @@ void unwatchKnown() {
 
 void unwatchAll() { unwatchKnown(); }
 
-/// What is not allocated is never opened: addresses are not given out twice, and protecting all
-/// that ever were takes ever longer.
-static std::vector<std::pair<char *, char *>> findDeviceRuns() {
-  constexpr uintptr_t kNearBytes = 256 << 10;
-  std::vector<std::pair<char *, char *>> runs;
-  for (const auto &[at, allocation] : arena().allocations) {
-    if (arena().isPinned(at))
-      break; // the last region
-    auto *from = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(at) & ~(kNearBytes - 1));
-    auto *to = reinterpret_cast<char *>(
-        (reinterpret_cast<uintptr_t>(at) + allocation.bytes + kNearBytes - 1) & ~(kNearBytes - 1));
-    if (!runs.empty() && from <= runs.back().second)
-      runs.back().second = to;
-    else
-      runs.push_back({from, to});
-  }
-  return runs;
-}
-
-static void protectDevices(int protection) {
-  for (const auto &[from, to] : watch().deviceRuns)
-    mprotect(from, static_cast<size_t>(to - from), protection);
-}
-
 void closeDeviceMemory() {
-  if (!watch().isDeviceOpen)
-    return;
-  protectDevices(PROT_NONE);
   watch().isDeviceOpen = false;
+  std::vector<uintptr_t> &open = watch().openPieces;
+  std::sort(open.begin(), open.end());
+  for (size_t i = 0, next = 0; i < open.size(); i = next) {
+    for (next = i + 1; next < open.size() && open[next] == open[next - 1] + kPieceBytes;)
+      ++next;
+    mprotect(reinterpret_cast<void *>(open[i]), (next - i) * kPieceBytes, PROT_NONE);
+  }
+  open.clear();
 }
 
 void closeMemory() {
@@ -384,16 +390,16 @@ void openPinnedMemory() {
 }
 
 void openMemory() {
-  if (watch().changes != arena().changes) {
-    closeDeviceMemory();
-    watch().deviceRuns = findDeviceRuns();
-    watch().changes = arena().changes;
-  }
-  if (!watch().isDeviceOpen) {
-    protectDevices(PROT_READ | PROT_WRITE);
-    watch().isDeviceOpen = true;
-  }
-  watch().isOpen = true;
+  installHandlers();
+  watch().isDeviceOpen = watch().isOpen = true;
+}
+
+void openDeviceRange(const void *memory, size_t bytes) {
+  const char *begin = static_cast<const char *>(memory), *end = begin + bytes;
+  for (const char *at = begin; at < end; at += kPieceBytes)
+    openPiece(at);
+  if (bytes)
+    openPiece(end - 1);
 }
 
 void noteHostPage(const void *memory, size_t bytes, bool isWrite) {

@@ -334,6 +334,8 @@ private:
 
 //===-- scheduler.cpp -----------------------------------------------------===//
 
+/// What a variable of the environment says.
+int64_t numberOf(const char *variable, int64_t otherwise);
 /// Runs a kernel as the running operation; what it does wrong is machine.error.
 void runLaunch(const Launch &launch, const Options &options);
 /// What a launch has against the limits of a device; empty: nothing.

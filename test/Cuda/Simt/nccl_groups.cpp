@@ -91,6 +91,8 @@ void runBetweenProcesses(Group &group) {
                           : static_cast<char *>(part->to);
     if (part->bytes())
       accessRows(memory, part->bytes(), 1, 0, !isSend);
+    if (!isPinned(memory))
+      openDeviceRange(memory, part->bytes());
     transfers.push_back({part->peer, isSend, memory, part->bytes()});
   }
   ncclComm &comm = *group.comm;

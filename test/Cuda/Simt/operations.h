@@ -191,8 +191,10 @@ void watchHost(const OperationInfo &user, const std::vector<HostRange> &ranges);
 void unwatchKnown();
 /// The host may touch everything (after an error).
 void unwatchAll();
-/// An operation runs: memory of devices is open to it, and pinned memory where it touches it.
+/// An operation runs: memory of devices and pinned memory are open to it where it touches them.
 void openMemory();
+/// Its calls of the system touch this, which they find open or fail.
+void openDeviceRange(const void *memory, size_t bytes);
 /// A callback runs: pinned memory is open to it, for calls of the system as well.
 void openPinnedMemory();
 /// The host goes on: both are closed to it. (Its instrumented code is checked at each access; this

@@ -3,9 +3,13 @@
 #include "operations.h"
 
 #include <cstdio>
+#include <cstring>
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <map>
+#include <spawn.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 
@@ -35,36 +39,67 @@ bool isWrapper(const std::string &place) {
   return place.empty() || place[0] == '?';
 }
 
-/// What addr2line says of addresses of one file, line by line.
-std::vector<std::string> linesOf(const std::string &file, const std::vector<size_t> &offsets,
-                                 const char *flags) {
-  std::string command = std::string(GENREC_ADDR2LINE " ") + flags + " -e '" + file + "'";
-  char text[4096];
-  for (size_t offset : offsets) {
-    std::snprintf(text, sizeof(text), " 0x%zx", offset);
-    command += text;
-  }
-  std::vector<std::string> lines;
-  if (FILE *pipe = popen((command + " 2>/dev/null").c_str(), "r")) {
-    while (std::fgets(text, sizeof(text), pipe)) {
-      lines.push_back(text);
-      lines.back().resize(lines.back().find_last_not_of('\n') + 1);
-    }
-    pclose(pipe);
-  }
-  return lines;
-}
+struct Frame {
+  std::string function, place;
+};
 
-/// The file that an address was loaded from, and where in it; empty without one.
+/// An addr2line that reads a file once and is asked often, until this process ends.
+class Reader {
+public:
+  explicit Reader(const std::string &file) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      return;
+    const char *command[] = {GENREC_ADDR2LINE, "-a",   "-i", "-s", "-f", "-C", "-e",
+                             file.c_str(),     nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    for (int to : {STDIN_FILENO, STDOUT_FILENO})
+      posix_spawn_file_actions_adddup2(&actions, ends[1], to);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    pid_t process;
+    if (posix_spawn(&process, command[0], &actions, nullptr, const_cast<char **>(command),
+                    environ) == 0)
+      from = fdopen(ends[0], "r");
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (!from)
+      close(ends[0]);
+  }
+
+  /// The functions at an address, the innermost of inlined ones first.
+  std::vector<Frame> framesAt(size_t offset) {
+    // What is said of the last address there is ends what is said of this one.
+    char text[4096];
+    const int bytes = std::snprintf(text, sizeof(text), "0x%zx\n0x%zx\n", offset, ~size_t(0));
+    if (!from || send(fileno(from), text, static_cast<size_t>(bytes), MSG_NOSIGNAL) != bytes)
+      return {};
+    std::vector<std::string> lines;
+    int addresses = 0;
+    for (size_t left = 3; left > 0 && std::fgets(text, sizeof(text), from);) {
+      lines.push_back(std::string(text, std::strcspn(text, "\n")));
+      addresses += lines.back().starts_with("0x");
+      left -= addresses == 2;
+    }
+    std::vector<Frame> frames;
+    for (size_t i = 1; i + 4 < lines.size(); i += 2)
+      frames.push_back({lines[i], lines[i + 1].substr(0, lines[i + 1].find(' '))});
+    return frames;
+  }
+
+private:
+  FILE *from = nullptr;
+};
+
+/// The file that an address was loaded from, and where in it; empty without one, and where
+/// GENREC_SIMT_PLACES is 0: whoever asks only whether there is an accusation need not wait for it.
 std::pair<std::string, size_t> fileOf(const void *address) {
   Dl_info info = {};
-  if (!dladdr(address, &info) || !info.dli_fname)
+  if (!numberOf("GENREC_SIMT_PLACES", 1) || !dladdr(address, &info) || !info.dli_fname)
     return {};
   std::string file = info.dli_fname[0] == '/' ? info.dli_fname : "/proc/self/exe";
   if (file == "/proc/self/exe")
     file = "/proc/" + std::to_string(getpid()) + "/exe";
-  if (file.find('\'') != std::string::npos)
-    return {};
   return {file, static_cast<size_t>(static_cast<const char *>(address) -
                                     static_cast<const char *>(info.dli_fbase))};
 }
@@ -77,32 +112,16 @@ std::string withoutArguments(std::string function) {
   return function.substr(0, function.find('('));
 }
 
-/// Places at an address, the innermost of inlined functions first; those of one file are asked for
-/// together, as that takes most of the time.
-std::map<const void *, std::vector<std::string>> &placesByAddress() {
-  static std::map<const void *, std::vector<std::string>> places;
-  return places;
-}
-void findPlaces(const Callers &callers) {
-  std::map<std::string, std::vector<std::pair<size_t, const void *>>> byFile;
-  for (const void *address : callers) {
-    if (!address || placesByAddress().contains(address))
-      continue;
-    placesByAddress()[address] = {};
-    if (auto [file, offset] = fileOf(address); !file.empty())
-      byFile[file].push_back({offset - 1, address});
-  }
-  for (const auto &[file, addresses] : byFile) {
-    std::vector<size_t> offsets;
-    for (const auto &[offset, address] : addresses)
-      offsets.push_back(offset);
-    size_t at = 0;
-    for (const std::string &line : linesOf(file, offsets, "-a -i -s"))
-      if (line.starts_with("0x"))
-        ++at;
-      else if (at > 0 && at <= addresses.size())
-        placesByAddress()[addresses[at - 1].second].push_back(line.substr(0, line.find(' ')));
-  }
+/// What lies `before` an address: 1 of one that is returned to, whose call is asked for.
+const std::vector<Frame> &framesAt(const void *address, size_t before) {
+  static std::map<const void *, std::vector<Frame>> known[2];
+  auto [found, isNew] = known[before].try_emplace(address);
+  if (!isNew)
+    return found->second;
+  static std::map<std::string, Reader> readers;
+  if (auto [file, offset] = fileOf(address); !file.empty())
+    found->second = readers.try_emplace(file, file).first->second.framesAt(offset - before);
+  return found->second;
 }
 
 } // namespace
@@ -119,38 +138,28 @@ Callers callers() {
 
 std::string placesOf(const Callers &callers) {
   constexpr size_t kMostShown = 3;
-  findPlaces(callers);
   std::string text;
   size_t shown = 0;
   for (const void *address : callers)
-    for (const std::string &place : placesByAddress()[address])
-      if (!isWrapper(place) && shown < kMostShown)
-        text += (shown++ ? ", " : "") + place;
+    if (address)
+      for (const Frame &frame : framesAt(address, 1))
+        if (!isWrapper(frame.place) && shown < kMostShown)
+          text += (shown++ ? ", " : "") + frame.place;
   return text;
 }
 
 std::string accessPlace() {
   if (!machine.accessedFrom)
     return {};
-  auto [file, offset] = fileOf(machine.accessedFrom);
-  if (file.empty())
-    return {};
-  const std::vector<std::string> lines = linesOf(file, {offset - 1}, "-s");
-  if (lines.empty() || lines[0].empty() || lines[0][0] == '?')
-    return {};
-  return " at " + lines[0].substr(0, lines[0].find(' '));
+  const std::vector<Frame> &frames = framesAt(machine.accessedFrom, 1);
+  return frames.empty() || frames[0].place[0] == '?' ? "" : " at " + frames[0].place;
 }
 
 std::string functionAt(const void *address) {
-  static std::map<const void *, std::string> names;
-  std::string &name = names[address];
-  if (!name.empty())
-    return name;
-  name = "?";
-  if (auto [file, offset] = fileOf(address); !file.empty())
-    if (auto lines = linesOf(file, {offset}, "-f -C -s"); !lines.empty() && lines[0][0] != '?')
-      name = withoutArguments(lines[0]);
-  return name;
+  const std::vector<Frame> &frames = framesAt(address, 0);
+  return frames.empty() || frames.back().function[0] == '?'
+             ? "?"
+             : withoutArguments(frames.back().function);
 }
 
 std::string describe(const OperationInfo &info) {

@@ -7,6 +7,7 @@
 
 #include "machine.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace simt {
@@ -24,22 +25,30 @@ double fromBf16(uint32_t bits) {
   return static_cast<double>(value);
 }
 
-/// Element (x, k) of a described matrix: x counts rows of the left or columns of the right operand.
-const unsigned char *elementAt(uint64_t descriptor, bool across, int x, int k) {
+/// Where element (x, k) of a described matrix is: x counts rows of the left or columns of the right
+/// operand.
+uint32_t addressOf(uint64_t descriptor, bool across, int x, int k) {
   const auto start = static_cast<uint32_t>(descriptor & 0x3FFF) << 4;
   const auto leading = static_cast<uint32_t>(descriptor >> 16 & 0x3FFF) << 4;
   const auto stride = static_cast<uint32_t>(descriptor >> 32 & 0x3FFF) << 4;
   const auto ux = static_cast<uint32_t>(x), uk = static_cast<uint32_t>(k);
-  const uint32_t address =
-      across ? start + ux / 64 * leading + ux % 64 * 2 + uk / 8 * stride + uk % 8 * 128
-             : start + ux / 8 * stride + ux % 8 * 128 + uk * 2;
-  return swizzled(address);
+  return across ? start + ux / 64 * leading + ux % 64 * 2 + uk / 8 * stride + uk % 8 * 128
+                : start + ux / 8 * stride + ux % 8 * 128 + uk * 2;
+}
+const unsigned char *elementAt(uint64_t descriptor, bool across, int x, int k) {
+  return swizzled(addressOf(descriptor, across, x, k));
 }
 
-double described(uint64_t descriptor, bool across, int x, int k) {
-  uint16_t bits;
-  std::memcpy(&bits, elementAt(descriptor, across, x, k), sizeof(bits));
-  return fromBf16(bits);
+/// Element x of a described matrix, all of its depth.
+void takeDescribed(double (&to)[kDepth], uint64_t descriptor, bool across, int x) {
+  // As swizzled() has it, which asks for the block's memory each time.
+  const unsigned char *base = sharedBase();
+  for (int k = 0; k < kDepth; ++k) {
+    const uint32_t address = addressOf(descriptor, across, x, k);
+    uint16_t bits;
+    std::memcpy(&bits, base + (address ^ (address >> 7 & 7) << 4), sizeof(bits));
+    to[k] = fromBf16(bits);
+  }
 }
 
 /// Notes what the warp reads of a matrix: [first, first + count) by the depth. 16 bytes lie
@@ -61,15 +70,15 @@ void complete(const Thread &thread, const Product &product) {
   const int lane = thread.number % kWarp;
   double rows[2][kDepth];
   for (int h = 0; h < 2; ++h)
-    for (int k = 0; k < kDepth; ++k)
-      rows[h][k] = product.leftShared ? described(product.left, product.leftColumns,
-                                                  16 * warpInGroup(thread) + lane / 4 + 8 * h, k)
-                                      : product.registers[h][k];
+    if (product.leftShared)
+      takeDescribed(rows[h], product.left, product.leftColumns,
+                    16 * warpInGroup(thread) + lane / 4 + 8 * h);
+    else
+      std::copy_n(product.registers[h], kDepth, rows[h]);
   for (int n = 0; n < product.columns / 8; ++n)
     for (int x = 0; x < 2; ++x) {
       double right[kDepth];
-      for (int k = 0; k < kDepth; ++k)
-        right[k] = described(product.right, product.rightColumns, 8 * n + lane % 4 * 2 + x, k);
+      takeDescribed(right, product.right, product.rightColumns, 8 * n + lane % 4 * 2 + x);
       for (int h = 0; h < 2; ++h) {
         double sum = product.add ? static_cast<double>(product.d[n][2 * h + x]) : 0;
         for (int k = 0; k < kDepth; ++k)
@@ -105,6 +114,30 @@ void start(Product product, const Place &place) {
 }
 
 } // namespace
+
+void addProduct(float (&d)[4], const MmaOperands *const (&all)[32]) {
+  const int lane = laneIndex();
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
+    double sum = static_cast<double>(d[i]);
+    for (int k = 0; k < kDepth; ++k) {
+      const uint32_t left = all[row % 8 * 4 + k % 8 / 2]->a[row / 8 + 2 * (k / 8)];
+      const uint32_t right = all[column * 4 + k % 8 / 2]->b[k / 8];
+      sum += fromBf16(k % 2 ? left >> 16 : left & 0xFFFF) *
+             fromBf16(k % 2 ? right >> 16 : right & 0xFFFF);
+    }
+    d[i] = static_cast<float>(sum);
+  }
+}
+
+void takeMatrices(uint32_t (&r)[4], const uint16_t (*const (&all)[32])[8], bool transposed) {
+  const int g = laneIndex() / 4, q = laneIndex() % 4;
+  for (int m = 0; m < 4; ++m) {
+    auto at = [&](int row, int column) { return uint32_t((*all[8 * m + row])[column]); };
+    r[m] =
+        transposed ? at(2 * q, g) | at(2 * q + 1, g) << 16 : at(g, 2 * q) | at(g, 2 * q + 1) << 16;
+  }
+}
 
 void fenceProducts() {
   Inside inside;

@@ -44,7 +44,7 @@ constinit thread_local bool insideEngine = false;
 constinit char *ownStack = nullptr;
 constinit uintptr_t arenaBase = -kArenaBytes;
 
-static int64_t numberOf(const char *variable, int64_t otherwise) {
+int64_t numberOf(const char *variable, int64_t otherwise) {
   const char *text = std::getenv(variable);
   return text ? std::strtoll(text, nullptr, 10) : otherwise;
 }

@@ -256,6 +256,16 @@ void startProduct(float (*d)[4], int columns, uint64_t left, bool leftColumns, u
 void startProduct(float (*d)[4], int columns, const uint32_t (&left)[4], uint64_t right,
                   bool rightColumns, bool add, Place place = Place::current());
 
+/// What a lane brings to mma.m16n8k16.
+struct MmaOperands {
+  uint32_t a[4], b[2];
+};
+/// This lane's part of what that adds, sums in double; `all` are of the lanes of its warp. Here, as
+/// code of kernels is not optimised everywhere.
+void addProduct(float (&d)[4], const MmaOperands *const (&all)[32]);
+/// This lane's part of what ldmatrix makes of the rows that lanes have read.
+void takeMatrices(uint32_t (&r)[4], const uint16_t (*const (&all)[32])[8], bool transposed);
+
 /// griddepcontrol.wait: until then a launch that begins early touches nothing that the one before
 /// it in the stream writes, and writes nothing that that one reads.
 void awaitLaunchBefore();

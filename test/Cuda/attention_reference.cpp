@@ -1,0 +1,18 @@
+//===- attention_reference.cpp - Attention, naive, as the CPU has it ------===//
+//
+// Compiled for the host alone: tests of kernels, unoptimised and with each access checked, would
+// spend most of their time in it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attention_reference.h"
+
+namespace genrec::rt::cuda::testing {
+
+kernels::testing::ReferenceResults
+attentionReference(const kernels::testing::ReferenceConfig &config,
+                   const kernels::testing::ReferenceInputs &in) {
+  return kernels::testing::Reference(config, in).run(true);
+}
+
+} // namespace genrec::rt::cuda::testing
