@@ -57,6 +57,33 @@ TEST(CudaHotRows, ChunksAreAddedAndBlocksStay) {
             std::vector<float>(given.begin(), given.begin() + 60));
 }
 
+TEST(CudaHotRows, LeaveNoMemoryBehind) {
+  const int64_t before = cuda::namedBytes("movie");
+  {
+    CudaStore store(hotConfig(2, 1));
+    store.train(rangeOf(0, 100), 1);
+    EXPECT_EQ(store.hotRows(), 100);
+    EXPECT_GT(cuda::namedBytes("movie.lower_halves"), 0);
+  }
+  EXPECT_EQ(cuda::namedBytes("movie"), before);
+}
+
+#if defined(GENREC_SIMT)
+/// Nobody else has to wait for them.
+TEST(CudaHotRows, HalvesAreWrittenWhenTheCallReturns) {
+  CudaStore store(hotConfig(2, 1));
+  cuda::test::Copy<float *> rows(store.train({7}, 1));
+  const float given[] = {fromBits(0x3F801234), fromBits(0xBF805678)};
+  store.storeOnDevice().writeHalves(cuda::test::onTestStream(), rows.data(), 1, given);
+  cudaStream_t other = nullptr;
+  GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  float values[2] = {};
+  store.storeOnDevice().readHalves(StoreStream::ofDevice(other), rows.data(), 1, values);
+  EXPECT_THAT(values, testing::ElementsAreArray(given));
+  GENREC_CUDA_CHECK(cudaStreamDestroy(other));
+}
+#endif
+
 TEST(CudaHotRows, NothingIsAllocatedInTheSteadyState) {
   CudaStore store(hotConfig(4, 2, {.bound = 50, .ttl = 9}));
   int64_t before = 0;

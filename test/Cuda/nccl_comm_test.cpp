@@ -2,11 +2,14 @@
 
 #include "../../runtime/comm_nccl/nccl_comm.h"
 #include "../Comm/device_memory.h"
+#include "genrec_rt/forwarding_comm.h"
 #include "simt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nccl.h>
+
+#include <atomic>
 
 namespace genrec::rt::cuda::test {
 namespace {
@@ -28,9 +31,11 @@ void exchangeWithOther(Communicator &comm, conformance::Memory &memory, int64_t 
     memory.fetch(in.data(), receive[other].data, expected);
 }
 
-/// Of a rank that does not come: until another one has given up.
-void sleepUntilFailed(Communicator &comm) {
-  for (int i = 0; i < 1000 && !comm.getError(); ++i)
+/// Of a rank that does not come: until another one has given up, or for so long.
+void sleepUntilFailed(Communicator &comm,
+                      std::chrono::milliseconds most = std::chrono::seconds(10)) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  while (!comm.getError() && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
@@ -41,16 +46,14 @@ protected:
     simt::options() = {};
   }
 
-  /// Runs `body(comm, memory)` on each of `ranks` threads, with a device each; what it throws.
-  template <class Body> std::string run(int32_t ranks, const Body &body) {
+  /// Runs `body(host)` on each of `ranks` threads, with a device each; what it throws.
+  template <class Body> std::string runOnHosts(int32_t ranks, const Body &body) {
     simt::options() = {.seed = GetParam(), .devices = ranks};
     std::string thrown;
     try {
       runThreadRanks(ranks, [&](Communicator &host) {
         GENREC_CUDA_CHECK(cudaSetDevice(host.getRank()));
-        std::unique_ptr<Communicator> comm = makeNcclComm(host);
-        conformance::DeviceMemory memory;
-        body(*comm, memory);
+        body(host);
       });
     } catch (const std::exception &error) {
       thrown = error.what();
@@ -58,6 +61,14 @@ protected:
     EXPECT_EQ(simt::communicatorCount(), 0) << "destroyed, or aborted where calls have no end";
     EXPECT_EQ(simt::errorMessage(), "");
     return thrown;
+  }
+  /// The same of `body(comm, memory)`.
+  template <class Body> std::string run(int32_t ranks, const Body &body) {
+    return runOnHosts(ranks, [&](Communicator &host) {
+      std::unique_ptr<Communicator> comm = makeNcclComm(host);
+      conformance::DeviceMemory memory;
+      body(*comm, memory);
+    });
   }
 };
 INSTANTIATE_TEST_SUITE_P(Seeds, NcclComm, testing::Range<uint64_t>(1, 4));
@@ -112,6 +123,37 @@ TEST_P(NcclComm, EachCommunicatorIsWatched) {
                 HasSubstr("which has not come to the sums of step 37"));
 }
 
+/// Whose exchanges are done waits for nobody, however long another one is waited for.
+TEST_P(NcclComm, PatienceIsThatOfTheWait) {
+  EXPECT_EQ(run(2,
+                [](Communicator &comm, conformance::Memory &memory) {
+                  const std::unique_ptr<Communicator> other = comm.duplicate();
+                  conformance::checkExchange(comm, 40, memory);
+                  comm.setPatience(std::chrono::milliseconds(1));
+                  conformance::DeviceMemory others; // in a stream of its own
+                  if (comm.getRank() == 1)
+                    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                  conformance::checkExchange(*other, 40, others);
+                }),
+            "");
+}
+
+/// While one of a thread's communicators leaves, another one's exchange is under way.
+TEST_P(NcclComm, WhoStaysIsWatched) {
+  EXPECT_THAT(run(2,
+                  [](Communicator &comm, conformance::Memory &memory) {
+                    comm.setPatience(std::chrono::milliseconds(100));
+                    std::unique_ptr<Communicator> other = comm.duplicate();
+                    if (comm.getRank() == 1)
+                      return sleepUntilFailed(comm, std::chrono::seconds(4));
+                    comm.setPurpose({"the sums", 37});
+                    exchangeWithOther(comm, memory, 8, 8, /*waits=*/false);
+                    other.reset();
+                    waitForStream(static_cast<cudaStream_t>(memory.where().stream));
+                  }),
+              HasSubstr("which has not come to the sums of step 37"));
+}
+
 /// As where a process has ended without a word: nobody comes, and only NCCL knows.
 TEST_P(NcclComm, WhatNcclFindsOutEndsTheWait) {
   EXPECT_THAT(run(2,
@@ -124,6 +166,60 @@ TEST_P(NcclComm, WhatNcclFindsOutEndsTheWait) {
                     sleepUntilFailed(comm);
                   }),
               HasSubstr("rank 0: an exchange failed"));
+}
+
+/// Hears of an error when it has been asked so many times.
+class HearsLate final : public ForwardingComm {
+public:
+  HearsLate(Communicator &inner, int questions) : ForwardingComm(inner), questions(questions) {}
+  std::optional<std::string> getError() override {
+    std::optional<std::string> error = ForwardingComm::getError();
+    return error && questions-- > 0 ? std::nullopt : error;
+  }
+
+private:
+  int questions;
+};
+
+/// A rank whose host has failed calls NCCL no more, which need not notice.
+TEST_P(NcclComm, WhatAHostHearsEndsTheWait) {
+  std::atomic<bool> hasEnded = false;
+  EXPECT_THAT(runOnHosts(2,
+                         [&](Communicator &inner) {
+                           HearsLate host(inner, 1); // before the exchange
+                           const std::unique_ptr<Communicator> comm = makeNcclComm(host);
+                           conformance::DeviceMemory memory;
+                           comm->setPatience(std::chrono::milliseconds(1000));
+                           if (host.getRank() == 1)
+                             inner.abort("no rows");
+                           sleepUntilFailed(inner);
+                           for (int i = 0; host.getRank() == 1 && i < 1000 && !hasEnded; ++i)
+                             std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                           if (host.getRank() == 1)
+                             return;
+                           try {
+                             exchangeWithOther(*comm, memory, 8, 8);
+                           } catch (...) {
+                             hasEnded = true;
+                             throw;
+                           }
+                         }),
+              HasSubstr("rank 1: no rows"));
+}
+
+/// NCCL says that a rank is gone before anybody has heard why.
+TEST_P(NcclComm, TheReasonIsToldRatherThanWhatFollows) {
+  EXPECT_THAT(runOnHosts(2,
+                         [](Communicator &inner) {
+                           HearsLate host(inner, 2); // before the exchange, and while it waits
+                           const std::unique_ptr<Communicator> comm = makeNcclComm(host);
+                           conformance::DeviceMemory memory;
+                           if (host.getRank() == 1)
+                             return comm->abort("no rows");
+                           sleepUntilFailed(inner);
+                           exchangeWithOther(*comm, memory, 8, 8);
+                         }),
+              HasSubstr("rank 1: no rows"));
 }
 
 /// What was queued for a rank that has failed since has no end, and nobody waits for that.
@@ -167,6 +263,14 @@ TEST_P(NcclComm, RanksThatDoNotAgreeAreNamedWhereThatIsChecked) {
                     conformance::checkExchange(comm, 40, memory);
                   }),
               HasSubstr("the keys of step 5"));
+  // Of what is longer its begin is told.
+  EXPECT_THAT(run(2,
+                  [](Communicator &comm, conformance::Memory &memory) {
+                    comm.setPurpose({"the rows of a lookup whose ids the step makes",
+                                     36 + static_cast<uint64_t>(comm.getRank())});
+                    conformance::checkExchange(comm, 40, memory);
+                  }),
+              HasSubstr("the rows of a lookup whose ids the step of step 37"));
   EXPECT_THAT(run(2,
                   [](Communicator &comm, conformance::Memory &memory) {
                     comm.setPurpose({"the sums", 8});

@@ -12,6 +12,8 @@ from pathlib import Path
 from planted_defects_attention import ATTENTION
 from planted_defects_bodies import BODY_DEFECTS
 from planted_defects_calls import CALLS
+from planted_defects_checks import CHECKED
+from planted_defects_columns import COLUMN_DEFECTS, IN_BATCH_DEFECTS
 from planted_defects_edges import EDGES
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_joined import JOINED_GRADIENTS
@@ -21,14 +23,14 @@ from planted_defects_promises import PROMISES
 from planted_defects_steps import STEPS_AND_EXCHANGES
 from planted_defects_sums import SUMS
 from planted_defects_unique import LATER_UNIQUE_DEFECTS, LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
+from planted_defects_waits import WAITS
 from planting import Defect, planted
 
-SCAN, COLUMNS = "include/genrec_rt/kernels/cuda/block_scan.h", "include/genrec_rt/kernels/cuda/columns.h"
+SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
 KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cache_table.h"
 KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attention.h"
 SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
 INTERACTION = "include/genrec_rt/kernels/cuda/interaction.h"
-IN_BATCH = KERNELS + "in_batch_softmax.cu"
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
 STORE, STORE_KERNELS = "embedding/cuda/store.cu", "embedding/cuda/store_kernels.h"
 SEARCH, ERASE = "include/genrec_rt/cuda/bucket_search.h", "embedding/cuda/store_erase.cu"
@@ -449,17 +451,7 @@ DEFECTS = [
            "callBetween(request);", "request();"),
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),
     *HOT_ROWS,
-    # Tiles of columns.
-    Defect("columns of groups before have no tiles", COLUMNS, "Columns.TwoThousand*", "before + exclusiveBlockSum<kColumnThreads>(own.tiles, sum)",
-           "exclusiveBlockSum<kColumnThreads>(own.tiles, sum)"),
-    Defect("a tile's column is read before it is known", COLUMNS, "Columns.Uncut*", "__syncthreads(); // the tile is", "; // the tile is"),
-    Defect("the next tile's column is known too early", COLUMNS, "Columns.Uncut*", "__syncthreads(); // all have", "; // all have"),
-    Defect("a column without values has no tile", COLUMNS, "Columns.Uncut*", "int64_t(1)", "int64_t(0)"),
-    Defect("later rounds of a column begin at nothing", COLUMNS, "Columns.ALong*", "before += total;", ";"),
-    Defect("rows of a part of a column begin where those of the whole do", COLUMNS, "Columns.Uncut*", "own[d] - begin", "own[d]"),
-    Defect("a part of a column has the values of the whole", COLUMNS, "Columns.Uncut*", "tile.begin + first + threadIdx.x",
-           "first + threadIdx.x"),
-    Defect("an uncut column ends without an offset", COLUMNS, "Columns.Uncut*", "column.rows + 1", "column.rows"),
+    *COLUMN_DEFECTS,
     # The store's answer in pinned memory.
     Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
     *CALLS,
@@ -468,17 +460,13 @@ DEFECTS = [
     *BODY_DEFECTS,
     *PROMISES,
     # Behind the others, whose numbers stay.
-    Defect("coefficients of a tile are read too early", IN_BATCH, "InBatchSoftmax.*", "__syncthreads(); // others", "; // others"),
-    Defect("rows with one item are compared", IN_BATCH, "InBatchSoftmax.*", "a.id[row] != a.id[other]", "true"),
-    Defect("rows without an item are negatives", IN_BATCH, "InBatchSoftmax.*", "(!a.valid || a.valid[row])", "true"),
-    Defect("sums of exp are not rescaled", IN_BATCH, "InBatchSoftmax.*", "total * kernels::detail::expNegative(before - greatest)", "total"),
-    Defect("lanes of a row have maxima of their own", IN_BATCH, "InBatchSoftmax.*", "mostOfLanes<kProductLanes>(most)", "most"),
-    Defect("an item is corrected by the query's frequency", IN_BATCH, "InBatchSoftmax.*", "inBatchLogit(a, score, item)", "inBatchLogit(a, score, query)"),
+    *IN_BATCH_DEFECTS,
     *JOINED_GRADIENTS,
     *LATER_UNIQUE_DEFECTS,
-    Defect("values kept of a row's end lie where it begins", COLUMNS, "Columns.*", "column.keepsFirst ? 0 : 1", "0"),
     *EDGES,
     *LATER,
+    *CHECKED,
+    *WAITS,
 ]  # fmt: skip
 
 

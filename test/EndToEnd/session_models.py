@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import genrec as gr
 import numpy as np
@@ -68,6 +69,7 @@ class Session(gr.Model):
         gr.metric.ranking(found, target=batch.target, at=(1, 3))
         earliest = batch.history.truncate(1, keep="first")  # which nothing else reports
         gr.output(item=found.ids, score=found.scores, name=batch.name, word=batch.history.word, latest=latest.word)
+        gr.output(text=gr.concat_rows(batch.name, batch.history.word))  # neighbours are of two columns
         gr.output(pair=batch.history.item.beside(gr.pairs(earliest, batch.history)))
 
 
@@ -77,14 +79,83 @@ class Later(gr.Model):
     def __init__(self) -> None:
         super().__init__(optimizer=gr.optim.Adagrad(0.1), clip_norm=0.4)
         self.first, self.second = (gr.Table(name, 4, gr.init.normal(0.3), id_bits=20) for name in ("first", "second"))
+        self.other = gr.Table("other", 3, gr.init.normal(0.3))  # with none of its rows asked for late
         self.gate = nn.Linear(4, 1)
         self.top = nn.Linear(4, 1)
 
     def forward(self, batch: gr.Batch) -> None:
         early = self.first(batch.history.item)
-        later = self.first(batch.history.item + 20 * gr.bucketize(self.gate(early).squeeze(), [-0.1, 0.1]) + 20)
-        pooled = (early * later).sum()
-        gr.loss.bce_with_logits(self.top(pooled + self.second(batch.a * 1000)).squeeze(), batch.label)
+        later, last = early, early
+        for first in (20, 80):  # of the second one, ids follow from rows of the first
+            last, later = later, self.first(self.beside(batch.history.item, later, first))
+        pooled = (early * later + last).sum()
+        logit = self.top(pooled + self.second(batch.a * 1000)).squeeze() + self.other(batch.b).row_sum()
+        gr.loss.bce_with_logits(logit, batch.label)
+
+    def beside(self, item: gr.Value, rows: gr.Value, first: int) -> gr.Value:
+        return item + 20 * gr.bucketize(self.gate(rows).squeeze(), [-0.1, 0.1]) + first
+
+
+CHECKED_SCHEMA = gr.Schema(
+    {
+        "a": gr.int64,
+        "x": gr.float32,
+        "y": gr.float32.nullable(),
+        "aim": gr.int64.nullable(),
+        "row": gr.int64,
+        "weight": gr.float32,
+        "shown": [{"item": gr.int64, "chosen": gr.float32}],
+    }
+)
+CHECKED_ITEM = 100  # the first of the catalogue's ids: 0, which nulls have, is none
+
+
+class Checked(gr.Model):
+    """Ids, labels and scores that a step looks at, of which some may be whatever they are."""
+
+    def __init__(self, items: gr.Catalogue) -> None:
+        super().__init__(optimizer=gr.optim.Adagrad(0.1))
+        self.items = items
+        self.user, self.item = (gr.Table(name, 5, gr.init.normal(0.3)) for name in ("user", "item"))
+        self.given = gr.Table("given", 5, gr.init.normal(0.3), frozen=True)
+        self.top = nn.Linear(6, 1)
+
+    def forward(self, batch: gr.Batch) -> None:
+        user = self.user(batch.a)
+        gr.loss.sampled_softmax(user, batch.aim, self.item, self.items, negatives=3)
+        # Scores have columns of items that there are not.
+        gr.loss.softmax_cross_entropy(gr.scores(user, self.item, self.items, max_items=ITEMS + 4), batch.row)
+        logit = self.top(nn.relu(gr.concat(user, batch.x))).squeeze() + self.given(batch.a).row_sum()
+        # Of a null that is 2, which is no label.
+        gr.loss.bce_with_logits(logit, 2.0 - batch.y, weight=batch.weight)
+        score = self.item(batch.shown.item).row_sum()
+        gr.metric.list_ranking(score, batch.shown.chosen, at=(1,))
+
+
+def write_checked(path: Path, **wrong: float) -> Path:
+    """A batch and a half; `wrong` is a column's value in the row before the last of the first batch."""
+    draw = np.random.default_rng(4)
+    count = BATCH * 3 // 2
+    columns: dict[str, list[Any]] = {
+        "a": [int(v) for v in draw.integers(0, 40, count)],
+        "x": [float(v) for v in draw.normal(size=count)],
+        "y": [None if row % 5 == 1 else float(draw.integers(1, 3)) for row in range(count)],
+        "aim": [None if row % 4 == 2 else CHECKED_ITEM + int(draw.integers(0, ITEMS)) for row in range(count)],
+        "row": [int(v) for v in draw.integers(0, ITEMS, count)],
+        "weight": [float(row % 3) for row in range(count)],
+    }
+    columns["y"][3] = 9.0  # a label of -7, which counts nothing
+    chosen = [[float(v) for v in draw.integers(0, 2, row % 4)] for row in range(count)]
+    for name, value in wrong.items():
+        if name == "chosen":
+            chosen[BATCH - 1][1] = value
+        else:
+            columns[name][BATCH - 2] = value
+    columns["shown"] = [[{"item": int(draw.integers(0, 9)), "chosen": v} for v in each] for each in chosen]
+    shown = pa.list_(pa.struct({"item": pa.int64(), "chosen": pa.float32()}))
+    types = {"shown": shown} | {name: pa.float32() for name in ("x", "y", "weight")}
+    pq.write_table(pa.table({name: pa.array(of, types.get(name, pa.int64())) for name, of in columns.items()}), path)
+    return path
 
 
 def write_rows(path: Path, seed: int = 2, rows: int = ROWS, wide_from: int | None = None) -> Path:
@@ -127,9 +198,9 @@ def write_rows(path: Path, seed: int = 2, rows: int = ROWS, wide_from: int | Non
     return path
 
 
-def write_items(path: Path) -> Path:
+def write_items(path: Path, first: int = 0) -> Path:
     columns = {
-        "item": pa.array(range(ITEMS), pa.int64()),
+        "item": pa.array(range(first, first + ITEMS), pa.int64()),
         "title": pa.array([f"title {i} " + "é" * (i % 5) for i in range(ITEMS)], pa.string()),
         "price": pa.array([None if i % 5 == 0 else 0.1 * i for i in range(ITEMS)], pa.float32()),
     }
