@@ -75,8 +75,9 @@ def write_draft_toolchain(path: Path) -> Path:
 
 @functools.cache
 def draft() -> list[str]:
-    """Flags of genrec-compile that do so, for tests that ask what a model computes beside another or on ranks. How models are
-    optimised is for test_models.py, test_examples.py and the fuzzer."""
+    """Flags of genrec-compile that do so, for tests that ask what a model computes beside another or on ranks. How they
+    are optimised is for test_models.py, test_examples.py and the fuzzer.
+    """
     folder = tempfile.mkdtemp(prefix="genrec-draft-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return [f"--toolchain={write_draft_toolchain(Path(folder) / 'toolchain.json')}"]

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="not built")
 
 
 def run(defect: int, seed: int, tests: str) -> subprocess.CompletedProcess[str]:
-    # Whether there is an accusation is all that counts, also without a defect: a test that reads places fails there.
+    # Whether there is an accusation counts, also without a defect, where a test that reads places fails.
     variables = {"DEFECT": str(defect), "SEED": str(seed), "PATIENCE": "20", "PLACES": "0"}
     done = subprocess.run(
         [PROGRAM, f"--gtest_filter={tests}", "--gtest_brief=1", "--gtest_break_on_failure=0", "--gtest_fail_fast"],
