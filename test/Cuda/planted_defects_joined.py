@@ -6,7 +6,11 @@ from planting import Defect
 _HEADERS = "include/genrec_rt/kernels/cuda/attention"
 ROWS, JOINED, PREPARE = f"{_HEADERS}/result_rows.h", f"{_HEADERS}/joined_gradients.h", f"{_HEADERS}/prepare.h"
 STORES, CALL = f"{_HEADERS}/row_stores.h", f"{_HEADERS}/bf16_attention.h"
-BEHIND, ELSEWHERE, WIDE = "AttentionJoined.BehindTheRest", "AttentionJoined.BehindARest*", "AttentionJoined.WideHeadsOfHopper"
+BEHIND, ELSEWHERE, WIDE = (
+    "AttentionJoined.BehindTheRest",
+    "AttentionJoined.BehindARest*",
+    "AttentionJoined.WideHeadsOfHopper",
+)
 
 JOINED_GRADIENTS = [
     Defect("silu grows as its sigmoid does", ROWS, ELSEWHERE, "s * (1.0f + x * (1.0f - s))", "s * (1.0f - s)"),
