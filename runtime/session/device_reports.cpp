@@ -3,6 +3,7 @@
 #include "device_reports.h"
 
 #include "../core/model_queries.h"
+#include "lookup_counter.h"
 #include "sinks.h"
 #include "step_slot.h"
 
@@ -101,6 +102,15 @@ void DeviceReports::output(int32_t output, const genrec_domain *domain, const vo
   report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));
 }
 
+void DeviceReports::lookup(int32_t table, const genrec_domain *domain, const int64_t *ids,
+                           const uint8_t *valid) {
+  fetchDomain(domain);
+  Report &report = reports.emplace_back(Report{Kind::lookup, -1, table});
+  report.domain = domain;
+  report.key = fetch(ids, domain->capacity);
+  report.valid = fetch(valid, domain->capacity);
+}
+
 genrec_row_note *DeviceReports::note(const NoteSubject &subject) {
   reports.push_back({Kind::note, -1, static_cast<int32_t>(notes.size())});
   return notes.add(slot, subject);
@@ -136,6 +146,8 @@ void DeviceReports::handOver(const Report &report) {
                             report.valid, report.key, report.weight);
   case Kind::output:
     return handOverOutput(report);
+  case Kind::lookup:
+    return shared.lookupCounter->add(slot, report.number, domain, report.key, report.valid);
   case Kind::note:
     return notes.report(slot, static_cast<size_t>(report.number));
   }

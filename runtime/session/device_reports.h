@@ -34,6 +34,8 @@ public:
   void metric(int32_t op, int32_t metric, const genrec_domain *domain, const void *x,
               const float *label, const uint8_t *valid, const int64_t *key, const float *weight);
   void output(int32_t output, const genrec_domain *domain, const void *x, const uint8_t *valid);
+  /// Of a table, for the runtime's LookupCounter.
+  void lookup(int32_t table, const genrec_domain *domain, const int64_t *ids, const uint8_t *valid);
   void requireRange(const RangeRule &rule, const genrec_domain *domain, const void *values,
                     const float *weight, const uint8_t *valid, const genrec_domain *items);
   void checkFinite(int32_t op, const float *values, const genrec_domain *domain, int64_t rowSize,
@@ -54,12 +56,12 @@ public:
 
   //===-- captured steps ---------------------------------------------------===//
 private:
-  enum class Kind { loss, metric, output, note };
+  enum class Kind { loss, metric, output, lookup, note };
   /// A call, to be made on the host when the step has ended. Pointers are the host's, into what was
   /// fetched; domains are the stages'.
   struct Report {
     Kind kind;
-    int32_t op, number; ///< of the loss, metric, output or note
+    int32_t op, number; ///< of the loss, metric, output, table or note
     const genrec_domain *domain = nullptr;
     const void *values = nullptr;
     const float *label = nullptr, *weight = nullptr;

@@ -222,6 +222,12 @@ void DeviceStep::launch(StepGraph &graph) {
   play(graph);
 }
 
+void DeviceStep::endWithDispatch() {
+  device.follow(DeviceQueue::compute, DeviceQueue::dispatch);
+  dispatched = false;
+  queueReports();
+}
+
 void DeviceStep::queueReports() {
   if (slot.profile)
     leaving.countRows();
@@ -322,6 +328,12 @@ void DeviceStep::tableRows(int32_t table, const genrec_domain *domain, const int
   from.valid = valid;
   from.idBits = shared.model.tables[table].id_bits;
   genrec_row_note *beyond = leaving.note({NoteSubject::Kind::idBeyondTable, table, domain});
+  if (shared.lookupCounter) {
+    auto *mask = reinterpret_cast<uint8_t *>(chosen.ensure(std::max<int64_t>(from.count, 1)));
+    device.chooseEntries(from, state.zeroRow(table), mask, rows, beyond);
+    zeroRows(table, from, rows);
+    return leaving.lookup(table, domain, ids, valid);
+  }
   if (slot.rankStep)
     return requestRows(table, from, rows, beyond);
   findRows(table, from, rows, beyond);

@@ -63,6 +63,8 @@ public:
     else
       call();
   }
+  /// The step ends with what is dispatched, and what that reported: the stages behind do not run.
+  void endWithDispatch();
   /// Queues copies of what is reported: the end of what the step queues.
   void queueReports();
   /// Waits for that end.

@@ -16,9 +16,8 @@ static bool isOfData(const genrec_model_desc &model, const StepSlot &slot,
                      const genrec_domain *domain) {
   while (domain->parent_domain)
     domain = domain->parent_domain;
-  ptrdiff_t index = domain - slot.domains;
-  return index >= 0 && index < model.domain_count &&
-         model.domains[index].kind == GENREC_DOMAIN_DATA;
+  ptrdiff_t index = slot.indexOf(domain);
+  return index >= 0 && model.domains[index].kind == GENREC_DOMAIN_DATA;
 }
 
 void LookupCounter::add(const StepSlot &slot, int32_t table, const genrec_domain *domain,

@@ -9,12 +9,14 @@
 
 namespace genrec::rt {
 
-/// While a runtime has one, its lookups find rows of zeros, and are counted here.
+/// While a runtime has one, its lookups find rows of zeros, and are counted here: those of a step
+/// on a device once it has ended.
 class LookupCounter {
 public:
   LookupCounter(const genrec_model_desc &model, LookupCounts &counts)
       : model(model), counts(counts), seen(model.table_count) {}
 
+  /// All of the host.
   void add(const StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,
            const uint8_t *valid);
   /// Ends a batch of so many root rows.

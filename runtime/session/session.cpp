@@ -184,10 +184,6 @@ LookupCounts Session::countLookups(Mode mode, BatchSource &source) {
   const genrec_model_desc &desc = model();
   if (impl->state.ranks)
     throw Error("lookups are counted on one portion");
-  if (impl->state.onDevice)
-    throw Error(std::string("the lookups of model '") + desc.name +
-                    "' cannot be counted: it was compiled for CUDA",
-                "compile it with --target=cpu for that");
   for (int32_t i = 0; i < desc.table_count; ++i)
     if (desc.tables[i].group)
       throw Error(std::string("table '") + desc.tables[i].name +
@@ -205,6 +201,7 @@ LookupCounts Session::countLookups(Mode mode, BatchSource &source) {
       slot.prepare(program(mode), batch, impl->stepNumber(mode));
       slot.runCopy(impl->state.pool.get());
       slot.runDispatch();
+      slot.endLookups();
       counter.endBatch(batch.rows);
     }
   } catch (...) {

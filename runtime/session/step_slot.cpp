@@ -278,6 +278,14 @@ void StepSlot::runDispatch(genrec_rt_pool *on) {
     dispatchOnDevice(on);
 }
 
+void StepSlot::endLookups() {
+  if (!onDevice)
+    return;
+  onDevice->endWithDispatch();
+  StepSlot *const self = this;
+  finishOnDevice({&self, 1});
+}
+
 bool StepSlot::meetsPortions() const {
   return plan->program->meeting && shared.ranks && shared.ranks->own().count > 1;
 }
@@ -405,7 +413,6 @@ int32_t StepSlot::numberOf(const genrec_domain *domain) const {
   return static_cast<int32_t>(number);
 }
 
-/// The number of a domain, as the host or the stages see it; -1 where it is none.
 ptrdiff_t StepSlot::indexOf(const genrec_domain *domain) const {
   ptrdiff_t index = domain - domainTable.data();
   if (index >= 0 && index < static_cast<ptrdiff_t>(domainTable.size()))

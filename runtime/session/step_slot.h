@@ -56,6 +56,9 @@ public:
   void runDispatch(genrec_rt_pool *pool);
   void runCompute();
   void runUpdate();
+  /// Of a step whose lookups are counted: ends it behind dispatch. On a device its lookups are
+  /// known now.
+  void endLookups();
   /// Of a model for a device, once the stages of all portions are queued: queues what they report.
   static void queueReports(std::span<StepSlot *const> portions);
   /// Waits for that, and reports.
@@ -132,6 +135,8 @@ public:
   FoundKeys foundKeys;                             ///< of tables whose updates ask for identities
   GrowBuffer<char> ownScratch, ownBlocks;          ///< for stages beside the pool
 
+  /// The number of a domain, as the host or the stages see it; -1 where it is none.
+  ptrdiff_t indexOf(const genrec_domain *domain) const;
   const Arena &arenaMemory() const { return arena; }
   const Arena &meetingMemory() const { return meetingArena; }
   int64_t descriptorBytes() const;
@@ -170,7 +175,6 @@ private:
   void pointColumns();
   std::string findNonFiniteParameter() const;
   void runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *pool);
-  ptrdiff_t indexOf(const genrec_domain *domain) const;
 
   genrec_runtime &shared;
   Batch *batch = nullptr;

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import call, draft, tool
+from compiled import BUILD, call, draft, tool
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -36,6 +36,19 @@ class Shop(gr.Model):
         seen = self.item(batch.seen.item).sum()
         words = self.word(gr.hash(batch.word, bits=9))
         x = gr.concat(self.user(batch.user), seen, words, self.shop(batch.shop))
+        gr.loss.bce_with_logits(self.head(x).squeeze(), batch.label)
+
+
+class Recent(gr.Model):
+    """Items of lists that the step makes, and words, of one table."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.SGD(0.01), name="Recent")
+        self.item = gr.Table("item", dim=8)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, batch: gr.Batch) -> None:
+        x = self.item(batch.seen.truncate(3).item).sum() + self.item(batch.word)
         gr.loss.bce_with_logits(self.head(x).squeeze(), batch.label)
 
 
@@ -106,6 +119,38 @@ def test_ids_are_counted_after_the_models_transforms(shop: Path, counted: Path) 
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert overwriting.returncode == 1 and "would overwrite --data" in overwriting.stderr
+
+
+@pytest.mark.parametrize("model", [Shop, Recent])
+def test_a_binary_for_a_device_counts_the_same(shop: Path, model: type[gr.Model], tmp_path: Path) -> None:
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    counts = []
+    for target in ("cpu", "cuda-emulated"):
+        binary, ids = tmp_path / target, tmp_path / f"{target}.json"
+        gr.compile(model(), SCHEMA, output=binary, target=target, flags=[*draft(), "--merge-tables=false"])
+        call(binary, "info", "--data", shop / "train.parquet", "--batch", "500", "--ids-out", ids)
+        counts.append(json.loads(ids.read_text()))
+    assert counts[0] == counts[1]
+    assert counts[1]["rows"] == ROWS and counts[1]["tables"]["item"]["lookups"] > ROWS
+
+
+def test_an_id_beyond_its_table_ends_counting_on_both(shop: Path, tmp_path: Path) -> None:
+    """The row is named as a step names it."""
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    said = []
+    for target in ("cpu", "cuda-emulated"):
+        model = Recent()
+        model.item = gr.Table("item", dim=8, id_bits=5)
+        binary = tmp_path / target
+        gr.compile(model, SCHEMA, output=binary, target=target, flags=[*draft(), "--merge-tables=false"])
+        command = [binary, "info", "--data", shop / "train.parquet", "--ids-out", tmp_path / "ids.json"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == 1
+        said.append(ended.stderr)
+    assert "beyond the" in said[0]
+    assert said[0] == said[1]
 
 
 @needs_mpi
