@@ -5,6 +5,7 @@ from planting import Defect
 
 _HEADERS = "include/genrec_rt/kernels/cuda/attention"
 ROWS, JOINED, PREPARE = f"{_HEADERS}/result_rows.h", f"{_HEADERS}/joined_gradients.h", f"{_HEADERS}/prepare.h"
+CLEARED = "include/genrec_rt/kernels/cuda/rounded_factors.h"
 STORES, CALL = f"{_HEADERS}/row_stores.h", f"{_HEADERS}/bf16_attention.h"
 BEHIND, ELSEWHERE, WIDE = (
     "AttentionJoined.BehindTheRest",
@@ -23,8 +24,7 @@ JOINED_GRADIENTS = [
     Defect("x is of rows behind the list", STORES, WIDE, "row < inside && hasColumn", "hasColumn"),
     Defect("gradients of queries are of the first row's x", PREPARE, BEHIND, "normalOrZero(gradientOfSilu(values[e], x[r][p][e]))", "normalOrZero(gradientOfSilu(values[e], x[0][p][e]))"),
     Defect("gradients of queries below the least normal number stay", PREPARE, BEHIND, "normalOrZero(gradientOfSilu(values[e], x[r][p][e]))", "gradientOfSilu(values[e], x[r][p][e])"),
-    Defect("the first row that there is not is not cleared", JOINED, ELSEWHERE, "count * words + threadInGrid()", "(count + 1) * words + threadInGrid()"),
-    Defect("the last row that there is room for is not cleared", JOINED, ELSEWHERE, "rows->capacity * words", "(rows->capacity - 1) * words"),
+    Defect("the last row that there is room for is not cleared", CLEARED, ELSEWHERE, "rows->capacity * words", "(rows->capacity - 1) * words"),
     Defect("the rest is as wide as what it is joined in", JOINED, ELSEWHERE, "row * joined.ldRest", "row * joined.width"),
     Defect("a rest that is elsewhere stays there", JOINED, ELSEWHERE, "joined.rest == nullptr || joined.rest == joined.dx", "true"),
     Defect("keys are silu of the queries' x", CALL, BEHIND, "joined.x + joined.k", "joined.x + joined.q"),

@@ -129,10 +129,7 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [GenRec_Product, GenRec
   let hasVerifier = 1;
 }
 
-def GenRec_FusedAttentionGradOp
-    : GenRec_Op<"fused_attention_grad", [GenRec_Product, GenRec_ReadsStrided,
-                                         GenRec_DrawOpInterface, Pure, AttrSizedOperandSegments,
-                                         AttrSizedResultSegments]> {
+def GenRec_FusedAttentionGradOp : GenRec_Op<"fused_attention_grad", [GenRec_Product, GenRec_ReadsStrided, GenRec_DrawOpInterface, Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let summary = "gradients of genrec.attention, times those of the silu before it";
   let description = [{
     `genrec.attention_grad` with a fused epilogue, where q, k and v are silu of columns of `x`, rows [n]
@@ -157,12 +154,12 @@ def GenRec_FusedAttentionGradOp
         -> tensor<?x32xbf16, #genrec.rows<@seq>> position_bias tensor<21xf32>
     ```
   }];
-  let arguments =
-      !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v,
-               Optional<GenRec_Shared>:$position_bias, Optional<GenRec_Shared>:$time_bias,
-               Optional<GenRec_Rows>:$time, Optional<GenRec_Rows>:$target, GenRec_Rows:$out,
-               GenRec_Rows:$gradient, GenRec_Rows:$x, Optional<GenRec_Rows>:$rest),
-           AttentionAttributes, (ins DenseI64ArrayAttr:$columns));
+  let arguments = !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v,
+      Optional<GenRec_Shared>:$position_bias,
+      Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time,
+      Optional<GenRec_Rows>:$target,
+      GenRec_Rows:$out, GenRec_Rows:$gradient, GenRec_Rows:$x, Optional<GenRec_Rows>:$rest),
+      AttentionAttributes, (ins DenseI64ArrayAttr:$columns));
   let results = (outs GenRec_Rows:$dx, Optional<GenRec_Shared>:$dposition_bias,
       Optional<GenRec_Shared>:$dtime_bias);
   let assemblyFormat = [{

@@ -67,10 +67,10 @@ def FoldEpilogues : GenRecPass<"genrec-fold-epilogues"> {
     %y = genrec.fused_linear %a, %v residual %x activation none
     ```
   }];
-  let statistics =
-      [Statistic<"activations", "activations", "activations folded into matrix products">,
-       Statistic<"residuals", "residuals", "additions folded into matrix products">,
-       Statistic<"gradients", "gradients", "gradients of silu folded into those of attention">];
+  let statistics = [
+    Statistic<"activations", "activations", "activations folded into matrix products">,
+    Statistic<"residuals", "residuals", "additions folded into matrix products">,
+    Statistic<"gradients", "gradients", "gradients of silu folded into those of attention">];
 }
 
 def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {

@@ -25,10 +25,12 @@ inline const cuda::Bf16 *asFactors(const Bf16 *values) {
   return reinterpret_cast<const cuda::Bf16 *>(values);
 }
 
-/// Rows behind the last one, of `width` elements each, become 0, by all threads of the kernel that
-/// makes the others.
-__device__ inline void clearRowsBehind(const genrec_domain *rows, Bf16 *values, int64_t width) {
-  const int64_t words = width * static_cast<int64_t>(sizeof(Bf16)) / 16;
+/// Rows behind the last one, of `width` elements of bfloat16 each, become 0, by all threads of the
+/// kernel.
+template <class E>
+__device__ void clearRowsBehind(const genrec_domain *rows, E *values, int64_t width) {
+  static_assert(sizeof(E) == 2);
+  const int64_t words = width * static_cast<int64_t>(sizeof(E)) / 16;
   const int64_t first = rows->count * words, end = rows->capacity * words;
   for (int64_t i = first + cuda::threadInGrid(); i < end; i += cuda::threadsInGrid())
     reinterpret_cast<uint4 *>(values)[i] = uint4{0, 0, 0, 0};

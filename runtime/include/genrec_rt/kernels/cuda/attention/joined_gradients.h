@@ -5,6 +5,7 @@
 
 #include "genrec_rt/kernels/cuda/attention/args.h"
 #include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/rounded_factors.h"
 
 #include <algorithm>
 
@@ -29,13 +30,11 @@ struct JoinedGradients {
 template <int64_t kInWord>
 __global__ void __launch_bounds__(kThreads)
     attentionFinishJoined(const genrec_domain *rows, JoinedGradients joined) {
-  const int64_t count = rows->count, words = joined.width / kInWord;
-  for (int64_t i = count * words + threadInGrid(); i < rows->capacity * words; i += threadsInGrid())
-    storeWhole(joined.dx + i * kInWord, uint4{0, 0, 0, 0});
+  kernels::clearRowsBehind(rows, joined.dx, joined.width);
   if (joined.rest == nullptr || joined.rest == joined.dx)
     return;
-  const int64_t restWords = joined.restWidth / kInWord;
-  for (int64_t i = threadInGrid(); i < count * restWords; i += threadsInGrid()) {
+  const int64_t restWords = joined.restWidth / kInWord, end = rows->count * restWords;
+  for (int64_t i = threadInGrid(); i < end; i += threadsInGrid()) {
     const int64_t row = i / restWords, column = i % restWords * kInWord;
     storeWhole(joined.dx + row * joined.width + column,
                loadWhole<uint4>(joined.rest + row * joined.ldRest + column));
