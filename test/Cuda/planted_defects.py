@@ -74,57 +74,59 @@ SESSION_RANK_TESTS = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
 
 
-def host(name: str, old: str, new: str = "", nth: int = 1, tests: str = HOST_TESTS) -> Defect:
-    return Defect(name, PIPELINE, tests, old, new, nth)
+def host(name: str, old: str, new: str = "", behind: str = "", tests: str = HOST_TESTS) -> Defect:
+    return Defect(name, PIPELINE, tests, old, new, behind)
 
 
 def step(name: str, old: str, new: str = "") -> Defect:
     return Defect(name, DEVICE, STEP_TESTS, old, new)
 
 
-def session(name: str, file: str, old: str, new: str = "", nth: int = 1, tests: str = "HaveTheBitsOfTheHost") -> Defect:
-    return Defect(name, SESSION + file, f"Seeds/DeviceSteps.{tests}/0", old, new, nth)
+def session(
+    name: str, file: str, old: str, new: str = "", behind: str = "", tests: str = "HaveTheBitsOfTheHost"
+) -> Defect:
+    return Defect(name, SESSION + file, f"Seeds/DeviceSteps.{tests}/0", old, new, behind)
 
 
 def copies(name: str, old: str, new: str = ";") -> Defect:
     return Defect(name, "session/host_copies.cpp", "Seeds/DeviceSteps.CopiesShareAndFillPieces/0", old, new)
 
 
-def ranks(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
-    return Defect(name, file, SESSION_RANK_TESTS, old, new, nth)
+def ranks(name: str, file: str, old: str, new: str = "", behind: str = "") -> Defect:
+    return Defect(name, file, SESSION_RANK_TESTS, old, new, behind)
 
 
-def replicas(name: str, old: str, new: str = "", nth: int = 1, file: str = EXCHANGE) -> Defect:
-    return Defect(name, file, REPLICA_TESTS, old, new, nth)
+def replicas(name: str, old: str, new: str = "", behind: str = "", file: str = EXCHANGE) -> Defect:
+    return Defect(name, file, REPLICA_TESTS, old, new, behind)
 
 
-def equal(name: str, old: str, new: str = "", nth: int = 1, file: str = EXCHANGE) -> Defect:
-    return Defect(name, file, EQUAL_TESTS, old, new, nth)
+def equal(name: str, old: str, new: str = "", behind: str = "", file: str = EXCHANGE) -> Defect:
+    return Defect(name, file, EQUAL_TESTS, old, new, behind)
 
 
-def early(name: str, old: str, new: str = "", nth: int = 1) -> Defect:
-    return Defect(name, SESSION + "ranks.cpp", "Seeds/DeviceRanks.HaveTheseBitsWithEarlyGradients/0", old, new, nth)
+def early(name: str, old: str, new: str = "", behind: str = "") -> Defect:
+    return Defect(name, SESSION + "ranks.cpp", "Seeds/DeviceRanks.HaveTheseBitsWithEarlyGradients/0", old, new, behind)
 
 
-def graphs(name: str, old: str, new: str = "", nth: int = 1) -> Defect:
-    return Defect(name, SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchComputeStagesAsGraphs/0", old, new, nth)
+def graphs(name: str, old: str, new: str = "", behind: str = "") -> Defect:
+    return Defect(name, SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchComputeStagesAsGraphs/0", old, new, behind)
 
 
-def updated(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
-    return Defect(name, file, "Seeds/DeviceRanks.LaunchUpdateStagesAsGraphs/0", old, new, nth)
+def updated(name: str, file: str, old: str, new: str = "", behind: str = "") -> Defect:
+    return Defect(name, file, "Seeds/DeviceRanks.LaunchUpdateStagesAsGraphs/0", old, new, behind)
 
 
-def later(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
-    return Defect(name, file, "Seeds/DeviceRanks.LookUpIdsThatTheComputeStageMakes/0", old, new, nth)
+def later(name: str, file: str, old: str, new: str = "", behind: str = "") -> Defect:
+    return Defect(name, file, "Seeds/DeviceRanks.LookUpIdsThatTheComputeStageMakes/0", old, new, behind)
 
 
 DEFECTS = [
     *ATTENTION,
     # Plain kernels, scans, sorting.
-    Defect("the block scan reads sums too early", SCAN, ORDER_TESTS, "__syncthreads();", nth=1),
+    Defect("the block scan reads sums too early", SCAN, ORDER_TESTS, "__syncthreads();", behind="sums[warpOf()] = inclusive;"),
     Defect("the block scan's sums are overwritten", SCAN, ORDER_TESTS, "__syncthreads(); // the next", "; // the next"),
-    Defect("a histogram is not cleared before it counts", ORDER, ORDER_TESTS, "__syncthreads();", nth=1),
-    Defect("a histogram is read before it is whole", ORDER, ORDER_TESTS, "__syncthreads();", nth=2),
+    Defect("a histogram is not cleared before it counts", ORDER, ORDER_TESTS, "__syncthreads();", behind="mine[digit] = 0;"),
+    Defect("a histogram is read before it is whole", ORDER, ORDER_TESTS, "__syncthreads();", behind="atomicAdd(mine + pass.digit(items[round].x), 1u);"),
     Defect("counts of warps are not cleared before they count", KEY_RANKS, ORDER_TESTS, "__syncwarp(); // counts", "; // counts"),
     Defect("a warp's count is raised before all have read it", KEY_RANKS, ORDER_TESTS, "__syncwarp(); // all", "; // all"),
     Defect("a warp's count is read before it is raised", KEY_RANKS, ORDER_TESTS, "__syncwarp(); // the next", "; // the next"),
@@ -136,7 +138,7 @@ DEFECTS = [
     Defect("items of a tile are placed over counts that are read", ORDER, ORDER_TESTS, "__syncthreads(); // items", "; // items"),
     Defect("a tile is written before it is in order", ORDER, ORDER_TESTS, "__syncthreads(); // the tile", "; // the tile"),
     Defect("later digits of a tile begin as the first do", ORDER, ORDER_TESTS, "begin += all;", ";"),
-    Defect("a tile is taken before its number is there", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads();", nth=1),
+    Defect("a tile is taken before its number is there", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads();", behind="__threadfence(); // and clears behind what others looked at"),
     Defect("the sum of the tiles before is read too early", LOOK_BACK, LOOK_BACK_TESTS, "__syncthreads(); // the sum", "; // the sum"),
     Defect("a tile shows its own sum as that of all", LOOK_BACK, LOOK_BACK_TESTS, "storeRelaxed(shownOf(sum) + tile, (tile == 0 ? kAll : kOwn) | own);",
            "storeRelaxed(shownOf(sum) + tile, kAll | own);"),
@@ -144,7 +146,7 @@ DEFECTS = [
            "shown[tile] = kAll | (before + own);"),
     Defect("a tile is read without an atomic", LOOK_BACK, LOOK_BACK_TESTS, "at >= 0 ? loadRelaxed(shown + at) : kAll", "at >= 0 ? shown[at] : kAll"),
     Defect("the tiles before those of a round are left out", LOOK_BACK, "LookBack.*", "behind -= kDepth * kWarp", "behind = 0"),
-    Defect("a round looks at one word of a lane", LOOK_BACK, "LookBack.*", "behind - 1 - d * kWarp - laneOf()", "behind - 1 - laneOf()"),
+    Defect("a round looks at one word of a lane", LOOK_BACK, "LookBack.*", "behind - 1 - d * kWarp - laneOf()", "behind - 1 - laneOf()", behind="Word state[kDepth];"),
     Defect("tiles before the first whole one are added, too", LOOK_BACK, "LookBack.*", "if (isWhole)\n          break;", ";"),
     Defect("sums of lanes are not added up", LOOK_BACK, LOOK_BACK_TESTS, "inclusiveWarpSum(before)", "before"),
     Defect("states are cleared while tiles look at them", LOOK_BACK, LOOK_BACK_TESTS, "tile == count + gridDim.x - 1", "tile == count"),
@@ -154,27 +156,27 @@ DEFECTS = [
     Defect("marks of earlier rounds are left out", MARKED, MARKED_TESTS, "__shfl_sync(kAllLanes, before, round)",
            "__shfl_sync(kAllLanes, before, 0)"),
     *SUMS,
-    Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
-    Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
+    Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", behind="mine[threadIdx.x] = 0;"),
+    Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", behind="atomicAdd(mine + (rank.word(word) >> shift & 0xFF), 1u);"),
     # Lists, products, top-k.
-    Defect("the greatest of warps is read too early", SCAN_LENGTHS, "ListDomains.Taken", "__syncthreads();", nth=1),
-    Defect("chosen rows are read too early", ROWS, "ListRows.PoolGradients", "__syncthreads();", nth=1),
+    Defect("the greatest of warps is read too early", SCAN_LENGTHS, "ListDomains.Taken", "__syncthreads();", behind="greatest[warpOf()] = value;"),
+    Defect("chosen rows are read too early", ROWS, "ListRows.PoolGradients", "__syncthreads();", behind="rows[thread] = chosen;"),
     Defect("chosen rows are overwritten", ROWS, "ListRows.PoolGradients", "__syncthreads(); // the next", "; // the next"),
     Defect("a bit is set without an atomic", PICKS, "RowPicks.Picked", "atomicOr(word, bit);",
            "storeRelaxed(word, loadRelaxed(word) | bit);"),
-    Defect("a tile is read before it is there", TILE, "SizedProducts.*", "__syncthreads();", nth=1),
+    Defect("a tile is read before it is there", TILE, "SizedProducts.*", "__syncthreads();", behind="load<RightAcross>(rights, first, end, right);"),
     Defect("a tile is overwritten", TILE, "SizedProducts.*", "__syncthreads(); // the next", "; // the next"),
-    Defect("digits are counted before they are cleared", TOP, "Rank.TopItems", "__syncthreads();", nth=1),
-    Defect("digits are read too early", TOP, "Rank.TopItems", "__syncthreads();", nth=2),
-    Defect("candidates are counted too early", TOP, "Rank.TopItems", "__syncthreads();", nth=5),
+    Defect("digits are counted before they are cleared", TOP, "Rank.TopItems", "__syncthreads();", behind="shared.digits[threadIdx.x] = 0;"),
+    Defect("digits are read too early", TOP, "Rank.TopItems", "__syncthreads();", behind="atomicAdd(shared.digits + (word >> shift & (kDigitValues - 1)), 1u);"),
+    Defect("candidates are counted too early", TOP, "Rank.TopItems", "__syncthreads();", behind="better[atomicAdd(&shared.found, 1u)] = candidate;"),
     Defect("an item is excluded twice", SETS, "Rank.OfTargets", "atomicCAS(slot, kFree, wanted)",
            "(storeRelaxed(slot, wanted), kFree)"),
-    Defect("rows are read before they are there", CROSS, "CrossAttention.*", "__syncwarp();", nth=1),
+    Defect("rows are read before they are there", CROSS, "CrossAttention.*", "__syncwarp();", behind="row < count && column < Size ? factor<Bf16>(rows[row * ld + column]) : 0.0f;"),
     Defect("rows are overwritten", CROSS, "CrossAttention.*", "__syncwarp(); // the next columns", "; // the next columns"),
-    Defect("vectors of a row are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=1),
+    Defect("vectors of a row are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", behind="interact(const genrec_domain *domain, const float *x, int64_t ldX, float *products) {"),
     Defect("vectors of a row are overwritten", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads(); // the next", "; // the next"),
-    Defect("shares of products are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=3),
-    Defect("shares of products are overwritten", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", nth=4),
+    Defect("shares of products are read too early", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", behind="shares[i] = cuda::factor<Bf16>(gradient[row * ldGradient + i]);"),
+    Defect("shares of products are overwritten", INTERACTION, "LinearProducts.PairsOf*", "__syncthreads();", behind="dx[row * Rows::kFloats + element] = sum;"),
     # Tables.
     Defect("a key is placed while lanes read its bucket", CACHE, CACHE_TESTS, "__syncwarp(); // all", "; // all"),
     Defect("a placed key is read without __syncwarp", CACHE, CACHE_TESTS, "__syncwarp();\n  return", ";\n  return"),
@@ -222,7 +224,7 @@ DEFECTS = [
          "launch(nullptr, accumulate, scratch, state.data, kValues);"),
     host("a kernel is in the stream of copies", "launch(computes, fillWith, a, kSize * kSize, 1.0f);",
          "launch(copies, fillWith, a, kSize * kSize, 1.0f);"),
-    host("two products have one workspace", "otherSpace", "space", 2),
+    host("two products have one workspace", "otherSpace", "space", behind="products.multiply(a, second,"),
     host("a product does not wait for its matrix", "wait(sides, forked); // the matrix", "; // the matrix"),
     host("the next step does not wait for a product", "wait(computes, joined); // before the next", "; // before the next"),
     # Graphs.
@@ -259,14 +261,14 @@ DEFECTS = [
            "isTouched ? static_cast<int64_t>(reinterpret_cast<uintptr_t>(row)) : 0",
            "static_cast<int64_t>(reinterpret_cast<uintptr_t>(row))"),
     Defect("the last segment has what is skipped", ORDER, "Unique.ZeroIsNone", "min(keys[order[at]], keysThere)", "keys[order[at]]"),
-    Defect("what is skipped has the number of an id", UNIQUE, "Unique.ZeroIsNone", "static_cast<uint32_t>(batch.count)", "0u"),
+    Defect("what is skipped has the number of an id", UNIQUE, "Unique.ZeroIsNone", "static_cast<uint32_t>(batch.count)", "0u", behind="result.inverse[first + item] = isNone ?"),
     # Lists.
     Defect("later rounds of a scan begin at nothing", SCAN_LENGTHS, "ListDomains.*", "before += total;"),
     Defect("a block's lists begin behind its own", SCAN_LENGTHS, "ListDomains.*", "block < blockIdx.x", "block <= blockIdx.x"),
     Defect("the last list has no end", DOMAINS, "ListDomains.*", "made.offsets[lists] = total;"),
-    Defect("rows are compared too early", ROWS, "ListRows.PoolGradients", "__syncthreads();", nth=2),
+    Defect("rows are compared too early", ROWS, "ListRows.PoolGradients", "__syncthreads();", behind="values[thread] = other, rows[thread] = rows[thread + by];"),
     Defect("rows in front of a truncated list are read", ROWS, "ListDomains.Truncated", "ordinal >= 0 && ordinal < length", "ordinal < length"),
-    Defect("rows beyond the domain are read", ROWS, "ListDomains.Truncated", "if (row >= domain->count)\n      return nullptr;", nth=1),
+    Defect("rows beyond the domain are read", ROWS, "ListDomains.Truncated", "if (row >= domain->count)\n      return nullptr;", behind="struct FromTruncated {"),
     Defect("all lanes note a row", ROWS, "ListRows.Shifted", "if (first == 0)\n        from.note(row, source != nullptr);",
            "from.note(row, source != nullptr);"),
     # Rows and sums of portions and ranks.
@@ -285,7 +287,7 @@ DEFECTS = [
     Defect("rows that are asked for are not ordered", EXCHANGE, EXCHANGE_TESTS,
            "stableOrder.run(ownedNumbers.data(), asked, room, ownedOrder.ensure(room, queue), queue);",
            "ownedOrder.ensure(room, queue);"),
-    Defect("all lanes flag a row", EXCHANGED, EXCHANGE_TESTS, "if (lane != 0)\n      continue;"),
+    Defect("all lanes flag a row", EXCHANGED, EXCHANGE_TESTS, "if (lane != 0)\n      continue;", behind="to[c] = sums[i * dim + c];"),
     Defect("a cell begins where the last one does", EXCHANGED, EXCHANGE_TESTS, "cell <= here", "cell < here"),
     Defect("one key too many has an owner", EXCHANGED, EXCHANGE_TESTS, "u < *distinct.total", "u <= *distinct.total"),
     Defect("rows that nobody touched are updated", EXCHANGED, EXCHANGE_TESTS, "if (!touched[u])\n      continue;"),
@@ -311,21 +313,21 @@ DEFECTS = [
     step("a store's memory is made in the other queue", "at(DeviceQueue::dispatch)", "at(DeviceQueue::compute)"),
     session("a batch that never ran is overwritten", "batch.cpp", "if (isCopying && !isAhead) // of a batch that never ran\n    device.synchronize();",
             tests="MayEndWhileTheNextOneIsQueued"),
-    session("a session ends while the next step is queued", "state.cpp", "owned->synchronize();", nth=2,
+    session("a session ends while the next step is queued", "state.cpp", "owned->synchronize();", behind="owned->joinCopies();",
             tests="ASessionMayEndWhileTheNextStepIsQueued"),
     session("a session ends while a batch is copied", "state.cpp", "owned->joinCopies();", tests="ASessionMayEndWhileTheNextStepIsQueued"),
     session("a step does not wait for its batch", "batch.cpp", "if (isCopying)\n    device.joinCopies();"),
     session("dispatch does not wait for late lookups", "step.cpp",
             "if (state.takeLookedUp() || (state.lookupsFollow() && !slot.rankStep))\n    device.follow(DeviceQueue::dispatch, DeviceQueue::compute);",
             tests="ALookupBehindDispatchIsNotCaptured"),
-    session("stages do not wait for dispatch", "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);"),
+    session("stages do not wait for dispatch", "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);", behind="void DeviceStep::runStages() {"),
     session("a graph has the rate of its first step", "step.cpp", "*scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);", ";"),
     session("a parameter that was read is the host's", "state.cpp", "copyOut(parameter);",
-            "{\n      copyOut(parameter);\n      parameter.isGiven = true;\n    }", nth=2, tests="ParametersAreBroughtWhole"),
+            "{\n      copyOut(parameter);\n      parameter.isGiven = true;\n    }", behind="void DeviceState::readParameters() {", tests="ParametersAreBroughtWhole"),
     session("the end of a step is placed before its reports", "step.cpp", "leaving.fetchNotes();\n  device.place(*end);",
             "device.place(*end); leaving.fetchNotes();"),
     session("a table of a step is used before it is made", "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);",
-            nth=2, tests="ALookupBehindDispatchIsNotCaptured"),
+            behind="if (!isDispatching) // where it may have been made just now", tests="ALookupBehindDispatchIsNotCaptured"),
     session("steps of other capacities have one graph", "step.cpp", "key.add(domain.capacity);", tests="MoreItemsAndLongerLists*"),
     session("steps of longer lists have the graph of shorter ones", "step.cpp", "key.add(domain.max_length);", tests="MoreItemsAndLongerLists*"),
     Defect("programs have one graph", SLOT, "Seeds/DeviceSteps.EachProgram*/0", "static_cast<const void *>(plan->program)",
@@ -346,7 +348,7 @@ DEFECTS = [
     Defect("sums of rounded rows read behind the capacity", LIBRARY, ROUNDED_TESTS,
            "isCopied ? kernels::roundUp(c.capacity, kChunkStep) : c.capacity", "kernels::roundUp(c.capacity, kChunkStep)"),
     Defect("a factor that was rounded before begins with each chunk", LIBRARY, ROUNDED_TESTS, "side.rounded + first * side.ld", "side.rounded"),
-    Defect("later groups of chunks have the first rows", LIBRARY, "LibraryProducts.LaterGroups*", "first", "0", 15),
+    Defect("later groups of chunks have the first rows", LIBRARY, "LibraryProducts.LaterGroups*", "first", "0", behind="/*clearsRest=*/true,"),
     Defect("factors keep denormals", "include/genrec_rt/kernels/cuda/factors.h", "Arithmetic.FactorsHaveNoDenormals",
            "x < kLeastNormal && x > -kLeastNormal", "false"),
     Defect("factors lose the sign of denormals", "include/genrec_rt/kernels/cuda/factors.h",
@@ -358,14 +360,14 @@ DEFECTS = [
     Defect("the last piece of a sum is all of it", SIZED, "LibraryProducts.LongContractions*AnyRoom", "!isFirst", "false"),
     Defect("the library's ties are counted", RANK, "Rank.ByTheLibrary", "exact >= toBeat", "score >= toBeat"),
     Defect("the best have the library's scores", TOP, "Rank.ByTheLibrary", "scoreOf(r, query, item)", "score"),
-    Defect("a NaN of the library is none", TOP, "Rank.NaNIsSeen", "exact != exact", "false", nth=2),
+    Defect("a NaN of the library is none", TOP, "Rank.NaNIsSeen", "exact != exact", "false", behind="const float exact = scoreOf(r, query, item);"),
     Defect("chunks without rows are added up", LIBRARY, LIBRARY_TESTS,
            "min(chunks, (rows + chunk - 1) / chunk)", "chunks + 1"),
     # Rows and sums that ranks exchange, beside a step and behind it.
     ranks("compute does not wait for the rows of other ranks", DEVICE,
           "GENREC_CUDA_CHECK(cudaEventRecord(followed, at(before)));"),
     ranks("ranks stay on the device that is current", FIND_DEVICE, "GENREC_CUDA_CHECK(cudaSetDevice(number));"),
-    ranks("counts of keys are read before they are there", EXCHANGE, "waitForStream(queue);", nth=2),
+    ranks("counts of keys are read before they are there", EXCHANGE, "waitForStream(queue);", behind="GENREC_CUDA_CHECK(cudaMemcpyAsync(firstsOnHost, cellFirsts.data(), (size + 2) * sizeof(int64_t),"),
     ranks("a message of keys is one short", EXCHANGE, "(positions[cell(section + 1, 0)] - first) * 8",
           "(positions[cell(section + 1, 0)] - first) * 8 - 8 * (positions[cell(section + 1, 0)] > first)"),
     ranks("keys of ranks change places", EXCHANGE, "to.push_back(firstWanted(store, asker));",
@@ -413,7 +415,7 @@ DEFECTS = [
     equal("a key has a row that was found before", "GENREC_CUDA_CHECK(cudaMemsetAsync(seen, 0, static_cast<size_t>(cells.asked) * 4, stream));",
           file=EXCHANGED),
     equal("a count begins with what is there", "GENREC_CUDA_CHECK(cudaMemsetAsync(keysThere, 0, sizeof(int64_t), stream));", file=EXCHANGED),
-    equal("a block counts before its sum is zero", "__syncthreads();", file=EXCHANGED),
+    equal("a block counts before its sum is zero", "__syncthreads();", file=EXCHANGED, behind="ofBlock = 0;"),
     equal("a block's count is read before all have added", "__syncthreads(); // all", "; // all", file=EXCHANGED),
     Defect("rows that others count are in an exact sum", KERNELS + "exact_sum.cu", EXACT_TESTS, "counts && counts[row] == 0", "false"),
     early("sums travel before they are there", "device.follow(DeviceQueue::sums, DeviceQueue::compute);"),
@@ -436,7 +438,7 @@ DEFECTS = [
            "turns.meet([this] { fetchLate(); });", "fetchLate();"),
     later("rows of a later fetch give no sums", SESSION + "ranks.cpp", "fetch.rows->contribute(slot.portion, tables.storeOf[table], touched->device, touched->capacity,\n                           of, rowSums);",
           "if (&fetch == &begun().front()) fetch.rows->contribute(slot.portion, tables.storeOf[table], touched->device, touched->capacity, of, rowSums);"),
-    Defect("places behind a portion ask for their id", DEVICE, GROW_TESTS, "from.domain->count", "from.count", 2),
+    Defect("places behind a portion ask for their id", DEVICE, GROW_TESTS, "from.domain->count", "from.count", behind="keyKernel(DeviceIds from, int64_t key, int64_t *keys, RowNote *beyond) {"),
     Defect("the update's buffers have room for one portion's rows", SLOT, GROW_TESTS,
            "plan->update.layout = layOut(plan->update.buffers, plan->capacities);", ";"),
     Defect("the device has room for one portion's rows", SLOT, GROW_TESTS, "onDevice->setCapacity(i, plan->capacities[i]);", ";"),
@@ -446,7 +448,7 @@ DEFECTS = [
            "Seeds/DeviceRanks.LookUpLaterInHostMemory/0", "store.capacity += update.capacity;", "store.capacity = update.capacity;"),
     Defect("capacities of joined fetches add up from step to step", SESSION + "updates.cpp",
            "Seeds/DeviceRanks.LaunchStagesThatLookUpAsGraphs/0", "store.capacity = 0;", ";"),
-    updated("an update stage waits for sums that travel early", SESSION + "ranks.cpp", "joinAhead();", nth=3),
+    updated("an update stage waits for sums that travel early", SESSION + "ranks.cpp", "joinAhead();", behind="void DeviceRanks::exchangeSums(bool isUpdated) {"),
     Defect("a later lookup is made while it is captured", SESSION + "step.cpp", "Seeds/DeviceRanks.LaunchStagesThatLookUpAsGraphs/0",
            "callBetween(request);", "request();"),
     ranks("an exchange is no group", NCCL_COMM, 'check(nccl.groupStart(), "cannot begin an exchange");'),

@@ -18,15 +18,15 @@ MOVED = (
 )
 
 
-def default_stream(name: str, file: str, tests: str, old: str, nth: int = 1) -> Defect:
+def default_stream(name: str, file: str, tests: str, old: str, behind: str = "") -> Defect:
     """The call's `stream` (or `queue`) is the default one."""
     which = "stream" if "stream" in old else "queue"
-    before, behind = old.rsplit(which, 1)
-    return Defect(f"{name} in the default stream", file, tests, old, f"{before}nullptr{behind}", nth)
+    begin, end = old.rsplit(which, 1)
+    return Defect(f"{name} in the default stream", file, tests, old, f"{begin}nullptr{end}", behind)
 
 
-def narrow(name: str, file: str, test: str, old: str, new: str, nth: int = 1) -> Defect:
-    return Defect(f"{name} in 32 bits", file, f"LargeSizes.{test}", old, new, nth)
+def narrow(name: str, file: str, test: str, old: str, new: str, behind: str = "") -> Defect:
+    return Defect(f"{name} in 32 bits", file, f"LargeSizes.{test}", old, new, behind)
 
 
 CALLS = [

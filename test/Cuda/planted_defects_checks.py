@@ -9,8 +9,8 @@ SESSION = "session/device_"
 CHECKS, NOTES = SESSION + "checks.cpp", SESSION + "notes.cpp"
 
 
-def seen(runs: str, name: str, file: str, old: str, new: str = ";", nth: int = 1) -> Defect:
-    return Defect(name, file, "", old, new, nth, runs)
+def seen(runs: str, name: str, file: str, old: str, new: str = ";", behind: str = "") -> Defect:
+    return Defect(name, file, "", old, new, behind, runs)
 
 
 FINITE = """device.checkFinite({values, domain ? domain->device : nullptr, roomOf(domain), rowSize, stride},
@@ -43,7 +43,7 @@ CHECKED = [
     seen("alone", "a text is in the column of the one before", SESSION + "batch.cpp", "strings[i].size > 0 && !(text && text->has(strings[i]))", "strings[i].size > 0 && !text"),
     seen("portions", "texts of a portion are those of the first", SESSION + "reports.cpp", "shared.output(slot.portion, report.number)", "shared.output(0, report.number)"),
     # Ranks.
-    seen("laters", "lookups of the compute stage have one fetch", SESSION + "ranks.cpp", "isGathering = false;", nth=2),
+    seen("laters", "lookups of the compute stage have one fetch", SESSION + "ranks.cpp", "isGathering = false;", behind="void DeviceRanks::fetchLate() {"),
     seen("laters", "what the first fetch has sent is counted", SESSION + "ranks.cpp", "for (Fetch &fetch : begun())\n    fetch.rows->end();", "fetches.front().rows->end();"),
     seen("laters", "rows of the first store alone are joined", SESSION + "updates.cpp", "store < static_cast<int32_t>(stores.size())", "store < 1"),
     seen("ranks", "shared parameters are not counted", SESSION + "ranks.cpp", "sums->getReceivedBytes() + sharedBytes", "sums->getReceivedBytes()"),

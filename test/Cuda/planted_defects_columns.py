@@ -15,8 +15,8 @@ COLUMN_DEFECTS = [
     Defect("rows of a part of a column begin where those of the whole do", COLUMNS, "Columns.Uncut*", "own[d] - begin", "own[d]"),
     Defect("a part of a column has the values of the whole", COLUMNS, "Columns.Uncut*", "tile.begin + first + threadIdx.x",
            "first + threadIdx.x"),
-    Defect("an uncut column ends without an offset", COLUMNS, "Columns.Uncut*", "column.rows + 1", "column.rows"),
-    Defect("values kept of a row's end lie where it begins", COLUMNS, "Columns.*", "column.keepsFirst ? 0 : 1", "0"),
+    Defect("an uncut column ends without an offset", COLUMNS, "Columns.Uncut*", "column.rows + 1", "column.rows", behind="for (int64_t left = min((tile.number + 1) * each,"),
+    Defect("values kept of a row's end lie where it begins", COLUMNS, "Columns.*", "column.keepsFirst ? 0 : 1", "0", behind="const int64_t *nearOffsets = offsets + ("),
 ]  # fmt: skip
 
 IN_BATCH_DEFECTS = [

@@ -8,8 +8,8 @@ RULES, LOWER = "embedding/cuda/row_rules.cu", "embedding/cuda/lower_halves.cu"
 HOT_TESTS = "Cuda/HotRowsConformance/0.*:CudaHotRows.B*:CudaHotRows.C*:CudaHotRows.AStep*-*AgreeWith*"
 
 
-def hot(name: str, old: str, new: str = "", nth: int = 1, file: str = LOWER) -> Defect:
-    return Defect(name, file, HOT_TESTS, old, new, nth)
+def hot(name: str, old: str, new: str = "", behind: str = "", file: str = LOWER) -> Defect:
+    return Defect(name, file, HOT_TESTS, old, new, behind)
 
 
 HOT_ROWS = [

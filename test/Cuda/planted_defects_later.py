@@ -20,7 +20,7 @@ LATER = [
     Defect("bytes that are sent are counted", MESSAGES, ROUNDED_TESTS, "bytes += in.back().bytes;", "bytes += out.back().bytes;"),
     Defect("a bound is of squares", BOUNDS, LIBRARY_TESTS, "norms[row] = sqrtf(sum);", "norms[row] = sum;"),
     Defect("queries behind the first ones are taken for dense", BOUNDS, CHUNK_TESTS, "chunk.firstQuery * r.ldQuery", "chunk.firstQuery * r.dim"),
-    Defect("a row's bound is of dense rows", BOUNDS, LIBRARY_TESTS, "rows[row * ld + c]", "rows[row * dim + c]"),
+    Defect("a row's bound is of dense rows", BOUNDS, LIBRARY_TESTS, "rows[row * ld + c]", "rows[row * dim + c]", behind="sum = fmaf("),
     Defect("all items that there is room for are there", BOUNDS, "Rank.TopItems", "r.areItemsKnown ? nullptr : r.items", "nullptr"),
     Defect("items behind the first ones are taken for dense", BOUNDS, CHUNK_TESTS, "chunk.firstItem * r.ldItem", "chunk.firstItem * r.dim"),
     Defect("the total lacks the last tile", RANKS, "FlagRanks.OfEveryNumberOfTiles", "*total = before + sum;", "*total = before;"),

@@ -9,25 +9,25 @@ from planting import Defect
 SESSION, EXCHANGE = "session/device_", "ranks/cuda/row_exchange.cu"
 
 
-def of(runs: str, name: str, file: str, old: str, new: str = ";", nth: int = 1) -> Defect:
-    return Defect(name, file, "", old, new, nth, runs)
+def of(runs: str, name: str, file: str, old: str, new: str = ";", behind: str = "") -> Defect:
+    return Defect(name, file, "", old, new, behind, runs)
 
 
-def alone(name: str, old: str, new: str = ";", nth: int = 1, file: str = "step.cpp") -> Defect:
-    return of("alone", name, SESSION + file, old, new, nth)
+def alone(name: str, old: str, new: str = ";", behind: str = "", file: str = "step.cpp") -> Defect:
+    return of("alone", name, SESSION + file, old, new, behind)
 
 
-def slot(name: str, old: str, new: str = ";", nth: int = 1, runs: str = "alone") -> Defect:
-    return of(runs, name, "session/step_slot.cpp", old, new, nth)
+def slot(name: str, old: str, new: str = ";", behind: str = "", runs: str = "alone") -> Defect:
+    return of(runs, name, "session/step_slot.cpp", old, new, behind)
 
 
-def ranks(name: str, old: str, new: str = ";", nth: int = 1, file: str = "ranks.cpp") -> Defect:
-    return of("ranks", name, SESSION + file, old, new, nth)
+def ranks(name: str, old: str, new: str = ";", behind: str = "", file: str = "ranks.cpp") -> Defect:
+    return of("ranks", name, SESSION + file, old, new, behind)
 
 
 MODELS = [
     # Queues and graphs.
-    alone("a dispatch stage is in the default stream", "slot.stream = device.stream();", "slot.stream = nullptr;", nth=1),
+    alone("a dispatch stage is in the default stream", "slot.stream = device.stream();", "slot.stream = nullptr;", behind="slot.columns = batch.columns.data();"),
     alone("steps of other counts have one graph", "key.add(batch.isMade(static_cast<ptrdiff_t>(i)) ? domain.count : 0);"),
     alone("what was captured serves every key", "graph->key == key", "(graph->key == key || !graph->pieces.empty())", file="graphs.cpp"),
     alone("a graph's steps have the learning rate of the first", "*scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);"),
@@ -80,7 +80,7 @@ MODELS = [
     ranks("a norm counts parameters of one rank", "of.travels = travels(ofParameters[i]);", "of.travels = !ofParameters[i];"),
     of("replicas", "a norm counts parameters of all ranks", SESSION + "ranks.cpp", "of.travels = travels(ofParameters[i]);", "of.travels = true;"),
     of("replicas", "a norm counts rows of replicas on each rank", SESSION + "ranks.cpp", "of.counts = ownedRows(slot.numberOf(owned[i]));", "of.counts = nullptr;"),
-    ranks("shared parameters come from one rank", "rowsOf + begins[other]", "rowsOf + begins[other == 0 ? 0 : other - 1]", nth=2),
+    ranks("shared parameters come from one rank", "rowsOf + begins[other]", "rowsOf + begins[other == 0 ? 0 : other - 1]", behind="const float *from ="),
     ranks("parameters are shared in the default stream", "comm.exchange(send, receive, {CommMemory::Kind::device, device.stream()});", "comm.exchange(send, receive, {CommMemory::Kind::device, nullptr});"),
     ranks("shared parameters lack the last float", "device.copyWithin(rows, from, floats * 4);", "device.copyWithin(rows, from, floats * 4 - 4);"),
     ranks("sums travel before all portions have given theirs", "!ahead || !isDispatched || !ofParameters || !sums->isWhole(number)", "!ahead || !isDispatched || !ofParameters"),

@@ -17,8 +17,8 @@ EXPORT, RULES, CACHE_KEYS = (
 RULED = "Cuda/RowRulesConformance/0."
 
 
-def promised(name: str, file: str, tests: str, old: str, new: str = ";", nth: int = 1) -> Defect:
-    return Defect(name, file, f"DevicePromises.{tests}", old, new, nth)
+def promised(name: str, file: str, tests: str, old: str, new: str = ";", behind: str = "") -> Defect:
+    return Defect(name, file, f"DevicePromises.{tests}", old, new, behind)
 
 
 def late(name: str, old: str, new: str = ";", file: str = STORE) -> Defect:
@@ -29,16 +29,16 @@ def erased(name: str, file: str, old: str, new: str = ";") -> Defect:
     return promised(name, file, "NumbersOfErasedRows*", old, new)
 
 
-def counted(name: str, old: str, nth: int) -> Defect:
-    return promised(name, MEMORY, "MemoryIsCounted*", old, ";", nth)
+def counted(name: str, old: str, behind: str) -> Defect:
+    return promised(name, MEMORY, "MemoryIsCounted*", old, ";", behind)
 
 
 def joined(name: str, file: str, old: str, new: str = ";") -> Defect:
     return promised(name, file, "RowsOfTwoFetches*", old, new)
 
 
-def nccl(name: str, tests: str, old: str, new: str = ";") -> Defect:
-    return Defect(name, NCCL_COMM, f"Seeds/NcclComm.{tests}/0", old, new)
+def nccl(name: str, tests: str, old: str, new: str = ";", behind: str = "") -> Defect:
+    return Defect(name, NCCL_COMM, f"Seeds/NcclComm.{tests}/0", old, new, behind)
 
 
 PROMISES = [
@@ -56,8 +56,8 @@ PROMISES = [
            "reports.erase(reports.begin() + static_cast<ptrdiff_t>(reportsBefore), reports.end());", ";"),
     promised("the last list of a catalogue has no end", "session/device_state.cpp", "CataloguesAre*",
              "host.parent_domain ? host.parent_domain->count + 1 : 0", "host.parent_domain ? host.parent_domain->count : 0"),
-    Defect("an id beyond its table is looked up as none", DEVICE, "Seeds/DeviceSteps.AnId*/0", "noteRow(beyond, from.domain, i);", ";"),
-    Defect("the id of a note is not kept", DEVICE, "Seeds/DeviceSteps.AnId*/0", "keepNotedValue(beyond, ids.ids, sizeof *ids.ids, queue);", ";"),
+    Defect("an id beyond its table is looked up as none", DEVICE, "Seeds/DeviceSteps.AnId*/0", "noteRow(beyond, from.domain, i);", ";", behind="isChosen = false;"),
+    Defect("the id of a note is not kept", DEVICE, "Seeds/DeviceSteps.AnId*/0", "keepNotedValue(beyond, ids.ids, sizeof *ids.ids, queue);", ";", behind="rows, beyond);"),
     Defect("sums of one portion are read where another has its own", DEVICE, "Seeds/DeviceRanks.KeepSumsOfAPortionUntilItGivesThem/0",
            "gradients.reader", "0"),
     Defect("what went wrong ahead is not told", "session/device_ahead.cpp", "Seeds/DeviceRanks.HearWhat*/0",
@@ -75,7 +75,7 @@ PROMISES = [
     promised("the first of several tables is the largest", STORE, "BoundsHold*", "std::max(largestBound, answeredRows(member) + asked)", "largestBound"),
     promised("a chunk's place is written where a step searches", STORE, "GrowthWaits*",
              "if (chunkPlaces.front().number > 1)\n    GENREC_CUDA_CHECK(cudaDeviceSynchronize());"),
-    promised("rows that were listed are there when a store was cleared", STORE, "ClearForgets*", "++version;", nth=2),
+    promised("rows that were listed are there when a store was cleared", STORE, "ClearForgets*", "++version;", behind="void EmbeddingStore::clear(const StoreStream &on) {"),
     promised("ids that wait are there when a store was cleared", STORE, "ClearForgets*", "waitingIds->clear(on);"),
     Defect("a cache that was cleared finds its rows", STORE, "CudaCache.ClearForgets*", "cache->clear(stream);", ";"),
     late("stores wait as often as they like", "options.step = &storeStep;", file=DEVICE),
@@ -85,11 +85,11 @@ PROMISES = [
     erased("rows that were freed before are forgotten", ERASE, "counters->freed += counters->fresh;", "counters->freed = counters->fresh;"),
     erased("the row that was erased first comes first", STORE_KERNELS, "freedNumbers[freed - 1 - rank]", "freedNumbers[rank]"),
     erased("numbers that are used again stay free", STORE_KERNELS, "counters->freed -= reused;"),
-    counted("pinned memory that is freed still counts", "all.entries.erase(memory);", 1),
-    counted("memory that is freed still counts", "all.entries.erase(memory);", 2),
-    counted("memory that is freed behind all work still counts", "all.entries.erase(memory);", 3),
-    counted("allocations of a device are not counted", "++all.allocations[name];", 1),
-    counted("allocations of pinned memory are not counted", "++all.allocations[name];", 2),
+    counted("pinned memory that is freed still counts", "all.entries.erase(memory);", behind="void freeNamedHost(void *memory) noexcept {"),
+    counted("memory that is freed still counts", "all.entries.erase(memory);", behind="void freeNamed(void *memory, cudaStream_t stream) noexcept {"),
+    counted("memory that is freed behind all work still counts", "all.entries.erase(memory);", behind="void freeNamedAfterAll(void *memory) noexcept {"),
+    counted("allocations of a device are not counted", "++all.allocations[name];", behind="all.entries[memory] = {name, bytes, MemoryKind::device};"),
+    counted("allocations of pinned memory are not counted", "++all.allocations[name];", behind="all.entries[memory] = {name, bytes, MemoryKind::pinned};"),
     erased("rows of later chunks have no number of their own", ERASE, "static_cast<int64_t>(chunks.size()) * addresses.chunkRows",
            "addresses.chunkRows"),
     erased("rows of later chunks are those of the first", EXPORT, "(chunk.number << addresses.chunkShift) + inChunk", "inChunk"),
@@ -107,7 +107,7 @@ PROMISES = [
     Defect("the upper half of an id draws nothing", STORE_KERNELS, "Cuda/StoreConformance/0.InitialValues*",
            "static_cast<uint32_t>(id >> 32)", "0u"),
     Defect("rows are exported from the first on", EXPORT, "Cuda/StoreConformance/0.TablesThatShareAStoreAreExported*", "from + first", "from"),
-    Defect("an id that is refused keeps its row", STORE_KERNELS, "CudaCache.WhatACall*", "placeOf[i] == kNoRoom", "false", 2),
+    Defect("an id that is refused keeps its row", STORE_KERNELS, "CudaCache.WhatACall*", "placeOf[i] == kNoRoom", "false", behind="else if ("),
     Defect("the last float of a row that leaves is lost", STORE_KERNELS, "CudaCache.WhatLeaves*", "c < addresses.stride", "c < addresses.stride - 1"),
     Defect("rows of a cache are those of every table", EXPORT, "CudaCache.TablesThat*", "member < 0 || table.keys[slot] >> keyBits == member", "true"),
     Defect("marks of calls long ago stay", CACHE_KEYS, "CudaCache.MarksOfCalls*",
@@ -119,7 +119,7 @@ PROMISES = [
     nccl("calls that have no end are not aborted", "AnAbort*", "(void)nccl.commAbort(comm);"),
     nccl("what is aborted is destroyed, too", "AnAbort*", "isAborted = true;"),
     nccl("who leaves behind an abort waits for its exchanges", "WhoLeaves*", "stopCalls(); // a rank", "; // a rank"),
-    nccl("exchanges go on behind an abort", "NobodyExchanges*", "throwOthersError();"),
+    nccl("exchanges go on behind an abort", "NobodyExchanges*", "throwOthersError();", behind="const auto on = static_cast<cudaStream_t>(stream);"),
     nccl("nobody asks NCCL for errors", "WhatNccl*", 'check(nccl.commGetAsyncError(comm, &state), "cannot ask for errors");'),
     nccl("the first communicator alone is watched", "EachComm*", "for (NcclComm *comm : comms)\n    comm->look(waited);", "comms.front()->look(waited);"),
     # Ranks that do not agree.

@@ -14,17 +14,17 @@ OF_ONE = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
 STEPS = "Seeds/DeviceSteps.HaveTheBitsOfTheHost/0"
 
 
-def step(name: str, old: str, new: str = "", nth: int = 1, file: str = "step.cpp", tests: str = STEPS) -> Defect:
-    return Defect(name, SESSION + file, tests, old, new, nth)
+def step(name: str, old: str, new: str = "", behind: str = "", file: str = "step.cpp", tests: str = STEPS) -> Defect:
+    return Defect(name, SESSION + file, tests, old, new, behind)
 
 
-def exchange(name: str, old: str, new: str = "", nth: int = 1, file: str = EXCHANGE, tests: str = ROWS) -> Defect:
-    return Defect(name, file, tests, old, new, nth)
+def exchange(name: str, old: str, new: str = "", behind: str = "", file: str = EXCHANGE, tests: str = ROWS) -> Defect:
+    return Defect(name, file, tests, old, new, behind)
 
 
 STEPS_AND_EXCHANGES = [
     # In the default stream as a whole.
-    step("a compute stage is in the default stream", "slot.stream = device.stream();", "slot.stream = nullptr;", nth=3),
+    step("a compute stage is in the default stream", "slot.stream = device.stream();", "slot.stream = nullptr;", behind="void DeviceStep::runStages() {"),
     step("scratch of dispatch is that of compute", "isDispatching ? 1 : 0", "0"),
     Defect("rows are copied in the default stream", KERNELS + "rows.cu", "Rows.*:LargeSizes.GatherScatterPool",
            "GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(blocksFor(count, kRows) << shift, kWarp)), kernel,\n                       rows, count, units, shift, matrix, ld);",
@@ -35,7 +35,7 @@ STEPS_AND_EXCHANGES = [
     Defect("lists are pooled in the default stream", KERNELS + "pools.cu", "Pools.RandomLists",
            "GENREC_CUDA_LAUNCH(stream, cuda::shapeOfThreads(domain->capacity, kPoolThreads), poolLists,\n                     domain->device, leaves->device, shape, all, parts);",
            "GENREC_CUDA_LAUNCH(nullptr, cuda::shapeOfThreads(domain->capacity, kPoolThreads), poolLists,\n                     domain->device, leaves->device, shape, all, parts);"),
-    Defect("a table is cleared in the default stream", "embedding/cuda/store.cu", "Cuda/StoreConformance/0.Clear*", "streamOf(on)", "nullptr", nth=4),
+    Defect("a table is cleared in the default stream", "embedding/cuda/store.cu", "Cuda/StoreConformance/0.Clear*", "streamOf(on)", "nullptr", behind="void EmbeddingStore::clear(const StoreStream &on) {"),
     exchange("keys travel in the default stream", "return on.exchange(send, receive, onDevice());",
              "return on.exchange(send, receive, {CommMemory::Kind::device, nullptr});"),
     # Captured steps.

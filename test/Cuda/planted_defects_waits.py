@@ -12,8 +12,8 @@ MMA = "include/genrec_rt/kernels/cuda/tensor/mma.h"
 AGREED = "Seeds/NcclComm.RanksThatDoNotAgree*/0"
 
 
-def nccl(name: str, tests: str, old: str, new: str = ";", nth: int = 1) -> Defect:
-    return Defect(name, NCCL, tests if tests == AGREED else f"Seeds/NcclComm.{tests}/0", old, new, nth)
+def nccl(name: str, tests: str, old: str, new: str = ";", behind: str = "") -> Defect:
+    return Defect(name, NCCL, tests if tests == AGREED else f"Seeds/NcclComm.{tests}/0", old, new, behind)
 
 
 def hot(name: str, tests: str, old: str, new: str = ";") -> Defect:
@@ -24,7 +24,7 @@ WAITS = [
     nccl("a wait for anything loses patience", "PatienceIs*", "waited > getPatience() && cudaStreamQuery(lastStream) == cudaErrorNotReady", "waited > getPatience()"),
     nccl("what NCCL says is the reason", "TheReasonIs*", "throwOthersError(); // the reason", "; // the reason"),
     nccl("who stays is not watched where another one leaves", "WhoStays*", "comms.empty()", "true"),
-    nccl("what others failed with is not looked for in a wait", "WhatAHost*", "throwOthersError();", nth=2),
+    nccl("what others failed with is not looked for in a wait", "WhatAHost*", "throwOthersError();", behind="void look(std::chrono::nanoseconds waited) {"),
     nccl("long purposes have no end", AGREED, "sizeof mine[peer].purpose - 1", "sizeof mine[peer].purpose"),
     nccl("ranks announce what they expect", AGREED, "mine[peer] = {announced, send[peer].bytes, purpose.step, {}};", "mine[peer] = {announced, receive[peer].bytes, purpose.step, {}};"),
     hot("chunks of blocks are never freed", "CudaHotRows.LeaveNoMemory*", "freeNamedAfterAll(chunk);"),

@@ -5,24 +5,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Defect:
-    """In `file` (of runtime/ or test/) the `nth` place that reads `old` reads `new`; statements end with ; or }."""
+    """In `file` (of runtime/ or test/) the place that reads `old` reads `new`; statements end with ; or }.
+
+    `old` occurs once, or the place is the first one behind `behind`, which occurs once: a place that is counted would
+    be another one as soon as somebody writes the same line above it.
+    """
 
     name: str
     file: str
     tests: str  # unit tests that show it, as --gtest_filter has them; empty: none
     old: str
     new: str = ""
-    nth: int = 1
+    behind: str = ""
     runs: str = ""  # else the runs of whole models that show it (../EndToEnd/test_planted_sessions.py)
 
 
-def nth_index(text: str, old: str, nth: int) -> int:
-    at = -1
-    for _ in range(nth):
-        at = text.find(old, at + 1)
-        if at < 0:
-            raise ValueError(f"'{old}' occurs fewer than {nth} times")
-    return at
+def only_index(text: str, part: str) -> int:
+    if (count := text.count(part)) != 1:
+        raise ValueError(f"'{part}' occurs {count} times, not once")
+    return text.index(part)
+
+
+def index_of(text: str, defect: Defect) -> int:
+    if not defect.behind:
+        return only_index(text, defect.old)
+    return text.index(defect.old, only_index(text, defect.behind) + len(defect.behind))
 
 
 def chosen(body: str, alternatives: list[tuple[int, str]]) -> str:
@@ -44,7 +51,7 @@ def planted(original: str, defects: list[tuple[int, Defect]]) -> str:
     """A file's text with the defects of these numbers."""
     places: dict[tuple[int, str], list[tuple[int, str]]] = {}
     for number, d in defects:
-        place = (nth_index(original, d.old, d.nth), d.old)
+        place = (index_of(original, d), d.old)
         places.setdefault(place, []).append((number, d.new.split(" // ")[0]))
     text, end = original, len(original)
     for (at, old), alternatives in sorted(places.items(), reverse=True):

@@ -65,3 +65,13 @@ def test_defects_are_caught(number: int) -> None:
     assert seed is not None, f"{defect.file}: {defect.name}"
     if seed not in RIGHT_SEEDS:
         expect_right(defect.tests, seed)
+
+
+def test_a_defect_is_in_one_place() -> None:
+    """That is not another one when the same line is written above it."""
+    text = "f();\nstart();\nf();\n"
+    of = importlib.import_module("planting").Defect
+    assert planted.planted(text, [(1, of("late", "", "", "f();", behind="start();"))]).startswith("f();\nstart();\n{")
+    for wrong in (of("", "", "", "f();"), of("", "", "", "g();"), of("", "", "", "f();", behind="();")):
+        with pytest.raises(ValueError, match="times, not once"):
+            planted.planted(text, [(1, wrong)])
