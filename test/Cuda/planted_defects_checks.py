@@ -6,6 +6,7 @@ of tables that are frozen or in the host's memory, of texts, and of ids that dep
 from planting import Defect
 
 SESSION = "session/device_"
+SLOT = "session/step_slot.cpp"
 CHECKS, NOTES = SESSION + "checks.cpp", SESSION + "notes.cpp"
 
 
@@ -39,6 +40,10 @@ CHECKED = [
     seen("hosted", "rows of the step before leave a cache while it updates them", SESSION + "step.cpp",
          "if (state.takeLookedUp() || (state.lookupsFollow() && !slot.rankStep))\n    device.follow(DeviceQueue::dispatch, DeviceQueue::compute);",
          "if (state.takeLookedUp()) device.follow(DeviceQueue::dispatch, DeviceQueue::compute);"),
+    # Lookups that are counted.
+    seen("counted", "counts are read while dispatch makes lists", SESSION + "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);", behind="void DeviceStep::endWithDispatch() {"),
+    seen("counted", "nulls are counted", SESSION + "reports.cpp", "report.valid = fetch(valid, domain->capacity);"),
+    seen("counted", "nobody waits for a step that only counts", SLOT, "finishOnDevice({&self, 1});", behind="onDevice->endWithDispatch();"),
     # Texts.
     seen("alone", "a text is in the column of the one before", SESSION + "batch.cpp", "strings[i].size > 0 && !(text && text->has(strings[i]))", "strings[i].size > 0 && !text"),
     seen("portions", "texts of a portion are those of the first", SESSION + "reports.cpp", "shared.output(slot.portion, report.number)", "shared.output(0, report.number)"),

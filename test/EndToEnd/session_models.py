@@ -96,6 +96,19 @@ class Later(gr.Model):
         return item + 20 * gr.bucketize(self.gate(rows).squeeze(), [-0.1, 0.1]) + first
 
 
+class Counted(gr.Model):
+    """Lookups of a column with nulls and of lists (--merge-tables=false: counts are of ids as they are)."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.Adagrad(0.1))
+        self.first, self.second = (gr.Table(name, 4, gr.init.normal(0.3), id_bits=20) for name in ("first", "second"))
+        self.top = nn.Linear(4, 1)
+
+    def forward(self, batch: gr.Batch) -> None:
+        rows = self.first(batch.a) + self.second(batch.history.item).sum()
+        gr.loss.bce_with_logits(self.top(rows).squeeze(), batch.label)
+
+
 CHECKED_SCHEMA = gr.Schema(
     {
         "a": gr.int64,
