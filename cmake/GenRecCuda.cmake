@@ -168,6 +168,9 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/share/genrec/simt-flags CONTENT "${fla
 # How genrec-compile compiles the unit of a model for CUDA (toolchain.json), with nvcc and for the emulator.
 function(_genrec_cuda_unit variable name compiler flags include libraries)
   set(members "\"compiler\": \"${compiler}\"")
+  if(ARGN)
+    string(APPEND members ", \"precompiled\": \"${ARGN}\"")
+  endif()
   foreach(member compile include libraries)
     set(list "${${member}}")
     if(member STREQUAL "compile")
@@ -190,7 +193,9 @@ if(NOT GENREC_SANITIZE)
   # What nvcc refuses, the emulator's compiler refuses, too: fields that are initialised out of order.
   list(APPEND unit_flags -std=c++20 -Werror=reorder-init-list -DNDEBUG -DGENREC_WARP_ROWS -xc++ -include cuda_runtime.h)
   _genrec_cuda_unit(GENREC_CUDA_UNITS emulator "" "${unit_flags}" "${CMAKE_SOURCE_DIR}/test/Cuda/Simt/include"
-                    "${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libgenrec_rt_cuda_emulated.a;${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libgenrec_simt.a;${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libgenrec_rt.a")
+                    "${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libgenrec_rt_cuda_emulated.a;${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libgenrec_simt.a;${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libgenrec_rt.a"
+                    ${CMAKE_BINARY_DIR}/share/genrec/PrecompiledEmulatedUnit.pch)
+  genrec_precompile_units(PrecompiledEmulatedUnit ${unit_flags} -I${CMAKE_SOURCE_DIR}/test/Cuda/Simt/include)
 endif()
 if(GENREC_HAS_CUDA)
   # No contraction, as in all compilers: a row kernel has the same bits on every target.

@@ -16,6 +16,23 @@ endif()
 set(GENREC_RUNTIME_BASELINE -march=x86-64-v3)
 set(GENREC_RUNTIME_AVX512 -march=x86-64-v4 -mprefer-vector-width=512)
 
+# What genrec-compile compiles the source of a model for the CPU with.
+set(GENREC_MODEL_FLAGS -std=c++20 -O3 -march=native -mprefer-vector-width=512 -ffp-contract=off -DNDEBUG)
+list(TRANSFORM GENREC_MODEL_FLAGS REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE GENREC_MODEL_FLAGS_JSON)
+list(JOIN GENREC_MODEL_FLAGS_JSON ", " GENREC_MODEL_FLAGS_JSON)
+
+# genrec_precompile_units(<name> <flag>...): cmake/<name>.h becomes share/genrec/<name>.pch, a precompiled header of models'
+# sources that are compiled with just these flags. Most of the time that an unoptimised one takes is its headers'.
+function(genrec_precompile_units name)
+  set(header ${CMAKE_SOURCE_DIR}/cmake/${name}.h)
+  set(output ${CMAKE_BINARY_DIR}/share/genrec/${name}.pch)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_CXX_COMPILER} ${ARGN} -I${CMAKE_SOURCE_DIR}/runtime/include -I${CMAKE_BINARY_DIR}/include
+            -fpch-instantiate-templates -MD -MT ${output} -MF ${output}.d -x c++-header ${header} -o ${output}
+    DEPENDS ${header} DEPFILE ${output}.d VERBATIM COMMENT "Precompiling ${name}.h")
+  add_custom_target(${name} ALL DEPENDS ${output})
+endfunction()
+
 # oneDNN brings the matrix products. Debian's build threads with libgomp; the runtime calls it with one thread.
 find_library(GENREC_DNNL_LIBRARY dnnl REQUIRED)
 

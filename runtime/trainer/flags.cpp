@@ -3,23 +3,14 @@
 #include "flags.h"
 
 #include "commands.h"
+#include "flag_entries.h"
 #include "flag_rules.h"
 
 #include "../core/command_line.h"
-#include "../core/text.h"
-
-#include <charconv>
-#include <system_error>
 
 namespace genrec::rt {
 
 namespace {
-
-/// What is given as name=value, not split yet.
-struct Entries {
-  std::vector<std::string> catalogues, hostTables;
-  std::string batchTokens;
-};
 
 const char *kData = "Parquet files: files, folders and patterns, one by one or separated by commas "
                     "(a path that has a comma of its own is taken as it stands)";
@@ -191,7 +182,7 @@ void addRowTravel(CLI::App &app, Flags &flags) {
 }
 
 /// What training reads, in which order.
-void addPasses(CLI::App &train, Flags &flags, Entries &entries) {
+void addPasses(CLI::App &train, Flags &flags, FlagEntries &entries) {
   train.add_option("--validation", flags.validation.entries, "data to evaluate on, as --data")
       ->take_all();
   train.add_option("--epochs", flags.epochs, "passes over the data")
@@ -290,7 +281,7 @@ void addReports(CLI::App &train, Flags &flags) {
                    "write configuration, history, final metrics and timings to this file");
 }
 
-void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
+void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags, FlagEntries &entries) {
   CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
   addData(*train, flags, entries.catalogues);
   addPasses(*train, flags, entries);
@@ -323,7 +314,7 @@ void addCheckpoint(CLI::App &app, const genrec_model_desc &model, Flags &flags) 
   addGeneration(app, flags);
 }
 
-void addEvaluate(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
+void addEvaluate(CLI::App &app, const genrec_model_desc &model, Flags &flags, FlagEntries &entries) {
   CLI::App *evaluate = app.add_subcommand("evaluate", "measure a checkpoint on data");
   addData(*evaluate, flags, entries.catalogues);
   addCheckpoint(*evaluate, model, flags);
@@ -334,7 +325,7 @@ void addEvaluate(CLI::App &app, const genrec_model_desc &model, Flags &flags, En
   addHostTables(*evaluate, model, entries.hostTables);
 }
 
-void addPredict(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
+void addPredict(CLI::App &app, const genrec_model_desc &model, Flags &flags, FlagEntries &entries) {
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
   addData(*predict, flags, entries.catalogues);
   addCheckpoint(*predict, model, flags);
@@ -355,7 +346,7 @@ void addPredict(CLI::App &app, const genrec_model_desc &model, Flags &flags, Ent
   addHostTables(*predict, model, entries.hostTables);
 }
 
-void addExport(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
+void addExport(CLI::App &app, const genrec_model_desc &model, Flags &flags, FlagEntries &entries) {
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
   addCheckpoint(*exporting, model, flags);
@@ -367,7 +358,7 @@ void addExport(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entr
   addHostTables(*exporting, model, entries.hostTables);
 }
 
-void addInfo(CLI::App &app, Flags &flags, Entries &entries) {
+void addInfo(CLI::App &app, Flags &flags, FlagEntries &entries) {
   CLI::App *info = app.add_subcommand("info", "what the model is made of and what it reads");
   info->add_flag("--json", flags.json, "as JSON");
   info->add_option("--data", flags.data.entries,
@@ -383,67 +374,6 @@ void addInfo(CLI::App &app, Flags &flags, Entries &entries) {
   info->add_option("--batch", flags.batch, "rows of the root domain per step, with --data")
       ->check(aboveZero())
       ->capture_default_str();
-}
-
-std::string knownCatalogues(const genrec_model_desc &model) {
-  std::vector<std::string> names;
-  for (int32_t i = 0; i < model.domain_count; ++i)
-    if (model.domains[i].kind == GENREC_DOMAIN_CATALOGUE)
-      names.push_back(model.domains[i].name);
-  return listNames(names);
-}
-
-/// A count in all of `text`; 0 where it is none.
-int64_t parseCount(std::string_view text) {
-  int64_t count = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  return error == std::errc() && end == text.data() + text.size() ? count : 0;
-}
-
-void splitCatalogues(const genrec_model_desc &model, const std::vector<std::string> &entries,
-                     Flags &flags) {
-  for (const std::string &entry : entries) {
-    size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw CLI::ValidationError("--catalogue", "'" + entry + "' is not of the form name=file");
-    std::string name = entry.substr(0, equals);
-    bool known = false;
-    for (int32_t i = 0; i < model.domain_count; ++i)
-      known |= model.domains[i].kind == GENREC_DOMAIN_CATALOGUE && name == model.domains[i].name;
-    if (!known)
-      throw CLI::ValidationError("--catalogue", "the model has no catalogue '" + name +
-                                                    "'; it has " + knownCatalogues(model));
-    flags.catalogues[name] = entry.substr(equals + 1);
-  }
-}
-
-void splitHostTables(const std::vector<std::string> &entries, Flags &flags) {
-  for (const std::string &entry : entries) {
-    size_t equals = entry.rfind('=');
-    int64_t rows = 0;
-    if (equals != std::string::npos && equals > 0)
-      rows = parseCount(std::string_view(entry).substr(equals + 1));
-    if (rows < 1)
-      throw CLI::ValidationError("--host-tables",
-                                 "'" + entry + "' is not of the form table=rows, as user=1000000");
-    if (!flags.hostTables.emplace(entry.substr(0, equals), rows).second)
-      throw CLI::ValidationError("--host-tables",
-                                 "'" + entry.substr(0, equals) + "' is there twice");
-  }
-}
-
-void splitBatchTokens(const std::string &entry, Flags &flags) {
-  if (entry.empty())
-    return;
-  size_t equals = entry.rfind('=');
-  int64_t tokens = 0;
-  if (equals != std::string::npos && equals > 0)
-    tokens = parseCount(std::string_view(entry).substr(equals + 1));
-  if (tokens < 1)
-    throw CLI::ValidationError("--batch-tokens",
-                               "'" + entry + "' is not of the form list=tokens, as history=76800");
-  flags.tokenList = entry.substr(0, equals);
-  flags.batchTokens = tokens;
 }
 
 Flags::Command commandOf(const CLI::App &app) {
@@ -463,7 +393,7 @@ Flags::Command commandOf(const CLI::App &app) {
 ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *const *argv,
                        bool tells) {
   ParsedFlags parsed;
-  Entries entries;
+  FlagEntries entries;
   CLI::App app("Compiled model '" + std::string(model.name) +
                "'. Each command has a --help of its own.");
   app.set_version_flag("--version", std::string(model.name) + ", compiled by " +
@@ -478,9 +408,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
   checkValues(app);
   try {
     app.parse(argc, argv);
-    splitCatalogues(model, entries.catalogues, parsed.flags);
-    splitHostTables(entries.hostTables, parsed.flags);
-    splitBatchTokens(entries.batchTokens, parsed.flags);
+    takeEntries(entries, model, parsed.flags);
     parsed.flags.command = commandOf(app);
     requireActingFlags(*app.get_subcommands().front(), parsed.flags, model);
   } catch (const CLI::ParseError &error) {

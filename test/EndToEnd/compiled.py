@@ -69,6 +69,7 @@ def write_draft_toolchain(path: Path) -> Path:
 
     def change(toolchain: dict[str, Any]) -> None:
         toolchain["compile"] = ["-O0" if flag == "-O3" else flag for flag in toolchain["compile"]]
+        toolchain["precompiled"] = str(BUILD / "share/genrec/PrecompiledDraft.pch")
 
     return write_toolchain(path, change)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT, Tolerance, assert_same, call, read_tensors, run_both, tool
+from compiled import BUILD, ROOT, Tolerance, assert_same, call, draft, read_tensors, run_both, tool
 from launching import needs_mpi
 from training import (
     compile_merged_and_apart,
@@ -34,7 +34,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("binary") / "bf16_rows"
-    call(tool("genrec-compile"), MODEL, "-o", path)
+    call(tool("genrec-compile"), MODEL, *draft(), "-o", path)
     return path
 
 
@@ -121,7 +121,7 @@ def test_rows_of_any_width_have_the_same_bits(tmp_path: Path, dim: int) -> None:
     pq.write_table(pa.table({"i": pa.array([3, 5, 3, 7] * 4 * 20, pa.int64())}), rows)
     files = []
     for number, flags in enumerate((["--march=native"], ["--march=x86-64-v3"], ["--target=cuda-emulated"])):
-        call(tool("genrec-compile"), model, *flags, "-o", tmp_path / f"model{number}")
+        call(tool("genrec-compile"), model, *draft(), *flags, "-o", tmp_path / f"model{number}")
         files.append(train(tmp_path / f"model{number}", rows, tmp_path / f"run{number}", 20, threads=1))
     assert files[1] == files[0] and files[2] == files[0]
     values = read_tensors(files[0])["t.values"]
@@ -130,7 +130,7 @@ def test_rows_of_any_width_have_the_same_bits(tmp_path: Path, dim: int) -> None:
 
 def compile_emulated(folder: Path) -> Path:
     model = folder / "model"
-    call(tool("genrec-compile"), MODEL, "--target=cuda-emulated", "-o", model)
+    call(tool("genrec-compile"), MODEL, *draft(), "--target=cuda-emulated", "-o", model)
     return model
 
 
@@ -173,7 +173,7 @@ def train_steps(rounding: str, folder: Path, *more: str | Path) -> np.ndarray:
     """The row of id 3 after 128 steps of an eighth of a unit in the last place of what is just below 1."""
     model, binary, rows = folder / "steps.mlir", folder / "steps", folder / "rows.parquet"
     write_steps_model(model, f"rounding = #genrec<row_rounding {rounding}>,")
-    call(tool("genrec-compile"), model, "-o", binary)
+    call(tool("genrec-compile"), model, *draft(), "-o", binary)
     pq.write_table(pa.table({"i": pa.array([3] * 16 * 128, pa.int64())}), rows)
     return read_tensors(train(binary, rows, folder / "checkpoint", 128, *more))["t.values"][0]
 

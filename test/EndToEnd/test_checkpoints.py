@@ -17,6 +17,7 @@ import genrec as gr
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 from genrec import nn
 from genrec.errors import RunError
 from genrec.run import Run
@@ -81,9 +82,11 @@ def compiled(folder: Path) -> Callable[..., gr.CompiledModel]:
     """Compiles each variant once."""
     made: dict[str, gr.CompiledModel] = {}
 
-    def compile(name: str, model: Callable[[], gr.Model] = Clicks, **options: Any) -> gr.CompiledModel:
+    def compile(
+        name: str, model: Callable[[], gr.Model] = Clicks, flags: tuple[str, ...] = (), **options: Any
+    ) -> gr.CompiledModel:
         if name not in made:
-            made[name] = gr.compile(model(), SCHEMA, output=folder / name, **options)
+            made[name] = gr.compile(model(), SCHEMA, output=folder / name, flags=[*draft(), *flags], **options)
         return made[name]
 
     return compile
@@ -102,9 +105,7 @@ def failure(run: Callable[[], Any]) -> str:
 
 
 def go_on(model: gr.CompiledModel, data: Path, checkpoint: Path, **flags: Any) -> Run:
-    return model.train(
-        data, batch=16, seed=1, epochs=2, checkpoint=checkpoint, resume=True, progress=False, **flags
-    )
+    return model.train(data, batch=16, seed=1, epochs=2, checkpoint=checkpoint, resume=True, progress=False, **flags)
 
 
 def copy(checkpoint: Path, to: Path) -> Path:
@@ -136,7 +137,7 @@ def test_passes_and_levels_are_not_part_of_a_model(
     """Nor is what comes and goes beside the losses."""
     expected = compiled("base").evaluate(data, checkpoint=checkpoint)
     for name, model, options in (
-        ("plain", Clicks, {"opt": 0, "flags": ["--merge-tables=false", "--fuse-transforms=false"]}),
+        ("plain", Clicks, {"opt": 0, "flags": ("--merge-tables=false", "--fuse-transforms=false")}),
         ("watched", lambda: Clicks(watch=True), {}),
     ):
         found = compiled(name, model, **options).evaluate(data, checkpoint=checkpoint)
@@ -182,9 +183,7 @@ def test_other_data_of_equal_length_is_refused(
     go_on(compiled("base"), moved, copy(checkpoint, tmp_path / "c"))
 
 
-def test_a_loss_that_is_not_finite_names_the_line(
-    compiled: Callable[..., gr.CompiledModel], tmp_path: Path
-) -> None:
+def test_a_loss_that_is_not_finite_names_the_line(compiled: Callable[..., gr.CompiledModel], tmp_path: Path) -> None:
     """An infinite feature trained to a NaN with status 0, and its checkpoint could not be read."""
     model, bad = compiled("base"), write(tmp_path / "bad.parquet", seed=1, weight=float("inf"))
     flags: dict[str, Any] = {"batch": 16, "shuffle": False, "checkpoint": tmp_path / "c", "progress": False}
@@ -193,7 +192,9 @@ def test_a_loss_that_is_not_finite_names_the_line(
     line = 1 + next(i for i, line in enumerate(lines) if line.lstrip().startswith("gr.loss.bce_with_logits"))
     assert "loss 'click' (" in text and f"{Path(__file__).name}:{line}) is " in text, text
     # The product with the weight is infinite, or a NaN in a launch that does more.
-    assert re.search(rf"in step 19, epoch 1: op '[^;]*{Path(__file__).name}:\d+\) made an? (NaN|infinity) in row", text), text
+    assert re.search(
+        rf"in step 19, epoch 1: op '[^;]*{Path(__file__).name}:\d+\) made an? (NaN|infinity) in row", text
+    ), text
     assert "; column 'weight' is inf in row" in text
     assert "--allow-nonfinite goes on" in text
     good = write(tmp_path / "good.parquet", seed=1)
@@ -235,9 +236,7 @@ def readers(model: gr.CompiledModel, data: Path, checkpoint: Path, out: Path) ->
     ]
 
 
-def test_reading_while_a_run_saves(
-    compiled: Callable[..., gr.CompiledModel], data: Path, tmp_path: Path
-) -> None:
+def test_reading_while_a_run_saves(compiled: Callable[..., gr.CompiledModel], data: Path, tmp_path: Path) -> None:
     """Pairs of a run that saves after every step and readers of its checkpoint: none fails."""
     model = compiled("base")
     pairs = int(os.environ.get("GENREC_PAIRS", "4"))

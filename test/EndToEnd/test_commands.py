@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import call, tool
+from compiled import call, draft, tool
 
 ITEMS = 30
 USERS = 40
@@ -66,7 +66,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     event = pa.struct([("item", pa.int64()), ("word", pa.string())])
     fields = [("user", pa.int64()), ("next", pa.int64()), ("price", pa.float32()), ("history", pa.list_(event))]
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(fields)), folder / "train.parquet", row_group_size=15)
-    model = gr.compile(Small(gr.catalogue(folder / "items.parquet", id="item")), SCHEMA, output=folder / "model")
+    model = gr.compile(
+        Small(gr.catalogue(folder / "items.parquet", id="item")), SCHEMA, output=folder / "model", flags=draft()
+    )
     model.train(folder / "train.parquet", epochs=2, batch=16, progress=False)
     return Trained(model, folder, rows)
 
@@ -158,7 +160,7 @@ def test_results_that_cannot_be_printed_are_an_error(trained: Trained) -> None:
 
 
 def test_a_model_of_transforms_alone_needs_no_checkpoint(trained: Trained) -> None:
-    model = gr.compile(Columns(), SCHEMA, output=trained.folder / "columns")
+    model = gr.compile(Columns(), SCHEMA, output=trained.folder / "columns", flags=draft())
     data = trained.folder / "train.parquet"
     call(model.binary, "predict", "--data", data, "--out", trained.folder / "columns.parquet", "--progress", "none")
     out = pq.read_table(trained.folder / "columns.parquet").to_pylist()

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call
+from compiled import BUILD, call, draft
 
 LENGTHS = [3, 0, 256, 257, 100_000, 1, 700]
 
@@ -52,7 +52,7 @@ def test_long_lists_beside_sums(tmp_path: Path) -> None:
     results = {}
     for target in ("cpu", "cuda-emulated"):
         binary = gr.compile(
-            Sessions(), gr.Schema.from_parquet(data), target=target, output=tmp_path / target / "model"
+            Sessions(), gr.Schema.from_parquet(data), target=target, output=tmp_path / target / "model", flags=draft()
         ).binary
         checkpoint, report = tmp_path / target / "state", tmp_path / f"{target}.json"
         call(

@@ -13,7 +13,7 @@ from typing import Any
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD, call, compile_with_nvcc, tool
+from compiled import BUILD, call, compile_with_nvcc, draft, tool
 from genrec import nn
 from test_cuda_models import CATEGORIES, COUNTS, SCHEMA, TARGETS, make_retrieval, tensors, train, write_rows
 from test_cuda_steps import run
@@ -48,7 +48,7 @@ def emulator() -> None:
 
 def compile_for(make: Callable[[], gr.Model], folder: Path, target: str, **options: Any) -> Path:
     name = "-".join([target, *options])
-    return gr.compile(make(), SCHEMA, target=target, output=folder / name, **options).binary
+    return gr.compile(make(), SCHEMA, target=target, output=folder / name, flags=draft(), **options).binary
 
 
 def losses_of(report: dict[str, Any]) -> list[float]:

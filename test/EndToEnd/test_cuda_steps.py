@@ -9,7 +9,7 @@ from typing import Any
 
 import genrec as gr
 import pytest
-from compiled import BUILD, call
+from compiled import BUILD, call, draft
 from test_cuda_models import BATCH, SCHEMA, Attending, Clicks, Crosses, tensors, train, write_attended, write_rows
 
 SEEDS = (1, 2, 3)  # of the order in which what is queued runs
@@ -28,7 +28,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def build(model: gr.Model, folder: Path, *flags: str) -> Path:
     if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
         pytest.skip("this build runs no kernels on the host")
-    return gr.compile(model, SCHEMA, target="cuda-emulated", output=folder / "cuda", flags=list(flags)).binary
+    return gr.compile(model, SCHEMA, target="cuda-emulated", output=folder / "cuda", flags=[*draft(), *flags]).binary
 
 
 def run(binary: Path, data: Path, report: Path, *more: str, steps: int) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_dropout_draws_anew_in_each_launch_of_a_captured_step(tmp_path: Path) ->
         pytest.skip("this build runs no kernels on the host")
     data, reports = write_attended(tmp_path / "attended.parquet"), {}
     schema = gr.Schema.from_parquet(data)
-    binary = gr.compile(Attending(), schema, target="cuda-emulated", output=tmp_path / "cuda").binary
+    binary = gr.compile(Attending(), schema, target="cuda-emulated", output=tmp_path / "cuda", flags=draft()).binary
     for capture in ("on", "off"):
         reports[capture] = run(binary, data, tmp_path / "report.json", "--capture", capture, steps=14)
     assert losses(reports["on"]) == losses(reports["off"])
@@ -103,7 +103,7 @@ def test_a_profile_has_the_ops_of_the_cpu(rows: Path, tmp_path: Path) -> None:
     for target in ("cpu", "cuda-emulated"):
         if target != "cpu" and not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
             pytest.skip("this build runs no kernels on the host")
-        binary = gr.compile(Clicks(), SCHEMA, target=target, output=tmp_path / target).binary
+        binary = gr.compile(Clicks(), SCHEMA, target=target, output=tmp_path / target, flags=draft()).binary
         folder = tmp_path / f"{target}.profile"
         report = run(binary, rows, tmp_path / "report.json", "--profile", str(folder), steps=9)
         profile = json.loads((folder / "profile.json").read_text())
@@ -129,7 +129,7 @@ def test_the_first_value_that_is_not_finite_is_named_as_on_the_cpu(rows: Path, t
     for target in ("cpu", "cuda-emulated"):
         if target != "cpu" and not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
             pytest.skip("this build runs no kernels on the host")
-        binary = gr.compile(Clicks(), SCHEMA, target=target, output=tmp_path / target).binary
+        binary = gr.compile(Clicks(), SCHEMA, target=target, output=tmp_path / target, flags=draft()).binary
         command = [binary, "train", "--data", rows, "--batch", str(BATCH), "--progress", "none", "--check-finite"]
         command += ["--seed", "5", "--threads", "1", "--epochs", "8", "--lr", "1e18"]
         result = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)

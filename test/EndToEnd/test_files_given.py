@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 
 SCHEMA = gr.Schema({"user": gr.int64, "item": gr.int64})
 
@@ -39,7 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> gr.CompiledModel:
     try:
         pq.write_table(pa.table({"item": np.arange(20)}), "items.parquet")
         pq.write_table(pa.table({"user": np.arange(60) % 7, "item": np.arange(60) % 20}), "train.parquet")
-        model = gr.compile(Taste(gr.catalogue("items.parquet")), SCHEMA, output=folder / "taste")
+        model = gr.compile(Taste(gr.catalogue("items.parquet")), SCHEMA, output=folder / "taste", flags=draft())
         model.train("train.parquet", batch=16, progress=False)
     finally:
         os.chdir(before)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT, Tolerance, assert_same, call, read_tensors, run_both, tool
+from compiled import BUILD, ROOT, Tolerance, assert_same, call, draft, read_tensors, run_both, tool
 from launching import launcher, needs_mpi
 from training import (
     compile_merged_and_apart,
@@ -35,7 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("binary") / "hot_rows"
-    call(tool("genrec-compile"), MODEL, "-o", path)
+    call(tool("genrec-compile"), MODEL, *draft(), "-o", path)
     return path
 
 
@@ -138,7 +138,7 @@ def test_tables_with_hot_rows_are_not_replicated(binary: Path, data: Path) -> No
 
 def steps_model(folder: Path, more: str, dim: int = 64) -> Path:
     folder.mkdir()
-    call(tool("genrec-compile"), write_steps_model(folder / "steps.mlir", more, dim), "-o", folder / "steps")
+    call(tool("genrec-compile"), write_steps_model(folder / "steps.mlir", more, dim), *draft(), "-o", folder / "steps")
     pq.write_table(pa.table({"i": pa.array([3] * 16 * 128, pa.int64())}), folder / "rows.parquet")
     return folder / "steps"
 
@@ -195,7 +195,7 @@ emulated = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("device") / "hot_rows"
-    call(tool("genrec-compile"), MODEL, "--target=cuda-emulated", "-o", path)
+    call(tool("genrec-compile"), MODEL, *draft(), "--target=cuda-emulated", "-o", path)
     return path
 
 
@@ -259,7 +259,7 @@ def test_rows_of_any_width_add_up_on_devices(tmp_path: Path, dim: int) -> None:
     model = write_steps_model(tmp_path / "steps.mlir", more, dim)
     pq.write_table(pa.table({"i": pa.array([3, 5, 3, 7] * 4 * 12, pa.int64())}), rows)
     for target in ("cpu", "cuda-emulated"):
-        call(tool("genrec-compile"), model, f"--target={target}", "-o", tmp_path / target)
+        call(tool("genrec-compile"), model, *draft(), f"--target={target}", "-o", tmp_path / target)
         files.append(train(tmp_path / target, rows, tmp_path / f"{target}.run", 12, threads=1))
     assert files[1] == files[0]
     assert lower_halves(read_tensors(files[0])["t.values"]).all()

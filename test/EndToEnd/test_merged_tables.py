@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import ROOT, call, tool
+from compiled import ROOT, call, draft, tool
 from training import compile_merged_and_apart, expect_interchangeable, random_lists, train
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "merged.mlir"
@@ -109,7 +109,7 @@ def test_adding_a_table_moves_no_key_of_the_others(binaries: dict[str, Path], da
     model.write_text(text)
     plan = call(tool("genrec-compile"), model, "--explain")
     assert "tables more0, more1, a, b, c are one" in plan
-    call(tool("genrec-compile"), model, "-o", larger)
+    call(tool("genrec-compile"), model, *draft(), "-o", larger)
     before = tensors_of(train(binaries["merged"], data, tmp_path / "before", 20))
     after = tensors_of(train(larger, data, tmp_path / "after", 20))
     assert set(after) - set(before) == {f"more{i}.{part}" for i in range(2) for part in ("ids", "values", "state0")}

@@ -10,7 +10,7 @@ from pathlib import Path
 import genrec as gr
 import pyarrow as pa
 import pytest
-from compiled import ROOT, call, tool
+from compiled import ROOT, call, draft, tool
 
 EXAMPLE = ROOT / "examples" / "news_request_ranking"
 REQUESTS, HISTORY, IMPRESSIONS = 12, 7, 5
@@ -114,7 +114,7 @@ def test_losses_are_those_of_the_model_as_written(model_files, tmp_path):
     found = {}
     for name, options in (("sunk", ()), ("naive", ("--sink-fanout=false",))):
         binary = tmp_path / name
-        call(tool("genrec-compile"), model_files["naive"], *options, "-O2", "--emit=binary", "-o", binary)
+        call(tool("genrec-compile"), model_files["naive"], *draft(), *options, "-O2", "--emit=binary", "-o", binary)
         found[name] = losses(binary, model_files["data"], tmp_path)
     assert found["sunk"][0] == pytest.approx(found["naive"][0], rel=1e-5)
     assert found["sunk"] == pytest.approx(found["naive"], rel=1e-3)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 
 SCHEMA = gr.Schema({"user": gr.int64, "rating": gr.float32.nullable()})
 RATINGS = [4.0, None, 1.0, None, 3.0]
@@ -30,7 +31,7 @@ class Constant(gr.Model):
 def test_only_rows_with_a_rating_count(tmp_path: Path) -> None:
     table = pa.table({"user": np.arange(5), "rating": pa.array(RATINGS, pa.float32())})
     pq.write_table(table, tmp_path / "rows.parquet")
-    model = gr.compile(Constant(), SCHEMA, output=tmp_path / "constant")
+    model = gr.compile(Constant(), SCHEMA, output=tmp_path / "constant", flags=draft())
     run = model.train(tmp_path / "rows.parquet", batch=5, checkpoint=tmp_path / "c", progress=False)
     known = np.array([one for one in RATINGS if one is not None])
     assert run.loss == pytest.approx(((known - 2.0) ** 2 * 0.5).mean())
@@ -61,7 +62,7 @@ def test_rows_with_a_null_weight_do_not_count(tmp_path: Path) -> None:
     entry = pa.list_(pa.struct([("item", pa.float32()), ("clicked", pa.bool_())]))
     table = pa.table({"rating": pa.array(RATINGS, pa.float32()), "shown": pa.array(shown, entry)})
     pq.write_table(table, tmp_path / "rows.parquet")
-    model = gr.compile(Weighed(), schema, output=tmp_path / "weighed")
+    model = gr.compile(Weighed(), schema, output=tmp_path / "weighed", flags=draft())
     model.train(tmp_path / "rows.parquet", batch=5, lr=0.0, checkpoint=tmp_path / "c", progress=False)
     found = model.evaluate(tmp_path / "rows.parquet", metrics_json=tmp_path / "m.json", progress=False)
     known = np.array([one for one in RATINGS if one is not None])

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import call
+from compiled import call, draft
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     items = gr.catalogue(path, id="item", schema=gr.Schema.from_parquet(path, root="items"))
     schema = gr.Schema.from_parquet(folder / "users.parquet", nullable=["target"])
     for name, flags in (("picked", []), ("whole", ["--pick-catalogue-rows=false"])):
-        gr.compile(Towers(items, request.param), schema, output=folder / name, flags=flags)
+        gr.compile(Towers(items, request.param), schema, output=folder / name, flags=[*draft(), *flags])
     return folder
 
 

@@ -54,6 +54,7 @@ def plant(toolchain: dict[str, Any]) -> None:
     """Puts planted sources before the runtime's."""
     toolchain["libraries"].insert(0, str(ARCHIVE))
     toolchain["include"].insert(0, str(BUILD / "planted-defects" / "include"))
+    del toolchain["cuda_units"]["emulator"]["precompiled"]  # of other headers
 
 
 def write_beyond(rows: Path, path: Path) -> None:

@@ -14,6 +14,7 @@ import genrec as gr
 import numpy as np
 import polars as pl
 import pytest
+from compiled import draft
 from launching import needs_mpi
 
 pytestmark = needs_mpi
@@ -45,7 +46,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> gr.CompiledModel:
     labels = (rng.random(700) < (users % 3) / 3).astype(np.float32)
     pl.DataFrame({"user": users, "label": labels}).write_parquet(folder / "train.parquet", row_group_size=100)
     pl.DataFrame({"user": users, "label": np.full(700, 2.0, np.float32)}).write_parquet(folder / "wrong.parquet")
-    return gr.compile(Users(), SCHEMA, output=folder / "users")
+    return gr.compile(Users(), SCHEMA, output=folder / "users", flags=draft())
 
 
 def data_of(model: gr.CompiledModel) -> Path:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from compiled import draft
 
 ROWS, EVENTS = 4000, 3
 SCHEMA = gr.Schema({"user": gr.int64, "history": [{"item": gr.int64}]})
@@ -51,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> gr.CompiledModel:
-    trained = gr.compile(Draws(), SCHEMA, output=folder / "model")
+    trained = gr.compile(Draws(), SCHEMA, output=folder / "model", flags=draft())
     trained.train(folder / "rows.parquet", epochs=1, batch=1000, seed=3, checkpoint=folder / "four", progress=False)
     trained.train(folder / "rows.parquet", epochs=2, batch=1000, seed=3, checkpoint=folder / "eight", progress=False)
     return trained

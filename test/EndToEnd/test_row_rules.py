@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from compiled import ROOT, assert_same, call, read_stream, read_tensors, run_both, tool
+from compiled import ROOT, assert_same, call, draft, read_stream, read_tensors, run_both, tool
 from launching import needs_mpi
 from training import train, write_drifting_rows
 
@@ -24,7 +24,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("binary") / "ruled"
-    call(tool("genrec-compile"), MODEL, "-o", path)
+    call(tool("genrec-compile"), MODEL, *draft(), "-o", path)
     return path
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD  # noqa: F401  (names the build that genrec uses)
+from compiled import BUILD, draft  # noqa: F401  (names the build that genrec uses)
 
 ROWS, BATCH = 40000, 1000
 
@@ -91,7 +91,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
         label = (random.random(rows) < 0.2 + 0.6 * (item % 2)).astype(np.float32)
         pq.write_table(pa.table({"item": item, "label": label}), folder / f"{name}.parquet", row_group_size=4000)
     schema = gr.Schema({"item": gr.int64, "label": gr.float32})
-    model = gr.compile(Clipped(), schema, output=folder / "model")
+    model = gr.compile(Clipped(), schema, output=folder / "model", flags=draft())
     runs = folder / "runs"
     runs.mkdir()
     return Runner(Path(model.binary), folder, runs)

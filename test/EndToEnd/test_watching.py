@@ -11,6 +11,7 @@ from typing import Any
 
 import genrec as gr
 import pytest
+from compiled import draft
 from genrec import nn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +45,7 @@ def data(tmp_path_factory) -> Path:
 def model(data, tmp_path_factory) -> gr.CompiledModel:
     os.environ["GENREC_BIN"] = str(BUILD / "bin")
     schema = gr.Schema.from_parquet(data / "train.parquet")
-    return gr.compile(Clicks(), schema, output=tmp_path_factory.mktemp("model") / "clicks")
+    return gr.compile(Clicks(), schema, output=tmp_path_factory.mktemp("model") / "clicks", flags=draft())
 
 
 def fields(data: bytes) -> dict[int, list[Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from compiled import call, read_tensors, tool
+from compiled import call, draft, read_tensors, tool
 from launching import launcher
 
 STEPS = """
@@ -33,8 +33,8 @@ genrec.model @steps {{
 def compile_merged_and_apart(model: Path, folder: Path) -> dict[str, Path]:
     """Binaries of the model with merged tables, and with tables apart."""
     made = {"merged": folder / "merged", "apart": folder / "apart"}
-    call(tool("genrec-compile"), model, "-o", made["merged"])
-    call(tool("genrec-compile"), model, "--merge-tables=false", "-o", made["apart"])
+    call(tool("genrec-compile"), model, *draft(), "-o", made["merged"])
+    call(tool("genrec-compile"), model, *draft(), "--merge-tables=false", "-o", made["apart"])
     return made
 
 

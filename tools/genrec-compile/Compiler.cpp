@@ -231,7 +231,7 @@ static llvm::Expected<Toolchain> getToolchain(const CompilerOptions &options,
   if (!toolchain)
     return toolchain.takeError();
   if (!options.compiler.empty())
-    toolchain->compiler = options.compiler;
+    toolchain->setCompiler(options.compiler);
   if (Error error = toolchain->setUnitCompiler(Target::find(options.target)->compiler))
     return error;
   toolchain->setMarch(options.march);

@@ -55,6 +55,7 @@ Error Toolchain::readUnit(StringRef path, const json::Object &units, StringRef n
   if (!object)
     return Error::success();
   unit.compiler = object->getString("compiler").value_or("").str();
+  unit.precompiled = object->getString("precompiled").value_or("").str();
   return readLists(
       path, *object,
       {{"compile", unit.compile}, {"include", unit.include}, {"libraries", unit.libraries}});
@@ -68,6 +69,7 @@ Expected<Toolchain> Toolchain::load(StringRef path) {
     return createStringError("'" + path + "' must be of version 1");
   Toolchain toolchain;
   toolchain.compiler = object->getString("compiler").value_or("").str();
+  toolchain.precompiled = object->getString("precompiled").value_or("").str();
   toolchain.nvcc = object->getString("nvcc").value_or("").str();
   if (Error error = readLists(path, *object,
                               {{"compile", toolchain.compile},
@@ -110,19 +112,36 @@ Error Toolchain::setUnitCompiler(UnitCompiler kind) {
   return Error::success();
 }
 
+void Toolchain::setCompiler(StringRef name) {
+  compiler = name.str();
+  precompiled.clear();
+  emulatorUnit.precompiled.clear();
+}
+
+/// Makes `flag` the only one of `flags` that begins so; false where it is already.
+static bool setFlag(SmallVectorImpl<std::string> &flags, StringRef beginning, const Twine &flag) {
+  auto begins = [beginning](StringRef other) { return other.starts_with(beginning); };
+  std::string wanted = flag.str();
+  if (count_if(flags, begins) == 1 && is_contained(flags, wanted))
+    return false;
+  erase_if(flags, begins);
+  flags.push_back(std::move(wanted));
+  return true;
+}
+
 void Toolchain::setMarch(StringRef march) {
-  erase_if(compile, [](StringRef flag) { return flag.starts_with("-march="); });
-  compile.push_back(("-march=" + march).str());
+  if (setFlag(compile, "-march=", "-march=" + march))
+    precompiled.clear();
 }
 
-static void replaceOptimization(SmallVectorImpl<std::string> &flags, StringRef level) {
-  erase_if(flags, [](StringRef flag) { return flag.starts_with("-O"); });
-  flags.insert(flags.begin(), level.str());
+void Toolchain::setOptimization(StringRef level) {
+  if (setFlag(compile, "-O", level))
+    precompiled.clear();
 }
 
-void Toolchain::setOptimization(StringRef level) { replaceOptimization(compile, level); }
 void Toolchain::setEmulatorOptimization(StringRef level) {
-  replaceOptimization(emulatorUnit.compile, level);
+  if (setFlag(emulatorUnit.compile, "-O", level))
+    emulatorUnit.precompiled.clear();
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,6 +155,17 @@ Expected<std::string> Toolchain::findCompiler() const {
     return *found;
   return createStringError("needs the C++ compiler '" + compiler +
                            "', which is not there; install clang 22 or name another with --cxx");
+}
+
+/// Adds the precompiled header that a product has, by the flags it is compiled with: of the
+/// description (`own`), or the one that was given for shared objects.
+static void addPrecompiled(SmallVectorImpl<std::string> &command, Product product, StringRef own,
+                           StringRef given) {
+  StringRef header = product == Product::shared   ? given
+                     : product == Product::header ? StringRef()
+                                                  : own;
+  if (!header.empty())
+    command.append({"-include-pch", header.str()});
 }
 
 /// Runs `command`. Returns its output, or an error with it.
@@ -176,8 +206,7 @@ Error Toolchain::compileUnit(Product product, StringRef source, StringRef output
   // Before the source, as options of clang: nvcc makes neither.
   if (product == Product::shared || product == Product::header)
     command.push_back("-fPIC");
-  if (product == Product::shared && !precompiledHeader.empty())
-    command.append({"-include-pch", precompiledHeader});
+  addPrecompiled(command, product, unit->precompiled, precompiledHeader);
   command.append(
       {product == Product::header ? "-xc++-header" : "-c", source.str(), "-o", output.str()});
   return run(command, isVerbose);
@@ -225,8 +254,8 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
     command.append({"-x", "c++-header", "-fPIC", "-pthread"});
   if (product == Product::shared)
     command.append({"-shared", "-fPIC"});
-  if (product == Product::shared && !precompiledHeader.empty() && !unit)
-    command.append({"-include-pch", precompiledHeader});
+  if (!unit)
+    addPrecompiled(command, product, precompiled, precompiledHeader);
   command.append({input, "-o", output.str()});
   if (product == Product::shared || product == Product::binary)
     append_range(command, link);
@@ -266,6 +295,7 @@ void Toolchain::visitInputs(llvm::function_ref<void(StringRef)> text,
       text(flag);
   for (const std::string &path : include)
     folder(path);
+  text(precompiled);
   visitLibraries(libraries);
   const CudaUnit *unit = getUnit();
   if (!unit)
@@ -276,5 +306,6 @@ void Toolchain::visitInputs(llvm::function_ref<void(StringRef)> text,
     text(flag);
   for (const std::string &path : unit->include)
     folder(path);
+  text(unit->precompiled);
   visitLibraries(unit->libraries);
 }

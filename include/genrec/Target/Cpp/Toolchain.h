@@ -31,12 +31,14 @@ public:
   static std::string getDefaultPath(llvm::StringRef executable);
 
   /// The C++ compiler: a path, or a name that is looked up on PATH.
-  std::string compiler;
+  const std::string &getCompiler() const { return compiler; }
   std::string nvcc;
 
   /// Sources are CUDA C++ from now on, compiled by nvcc or for the emulator. An error where the
   /// build of genrec found no nvcc, or has no emulator.
   llvm::Error setUnitCompiler(UnitCompiler compiler);
+  /// Another C++ compiler, which then has no precompiled header of the description.
+  void setCompiler(llvm::StringRef name);
   /// Replaces the argument of -march.
   void setMarch(llvm::StringRef march);
   /// Replaces the optimisation level.
@@ -65,6 +67,7 @@ private:
   struct CudaUnit {
     std::string compiler; ///< empty: the C++ compiler
     Strings compile, include, libraries;
+    std::string precompiled; ///< as that of the toolchain
   };
   llvm::Expected<std::string> findCompiler() const;
   static llvm::Error readUnit(llvm::StringRef path, const llvm::json::Object &units,
@@ -73,7 +76,11 @@ private:
   llvm::Error compileUnit(Product product, llvm::StringRef source, llvm::StringRef output,
                           bool isVerbose) const;
 
+  std::string compiler;
   Strings compile, include, link, libraries, rpath;
+  /// A precompiled header of the description, for objects and binaries: for just these flags, which
+  /// is why whatever changes one drops it. Empty: none.
+  std::string precompiled;
   /// How sources are compiled that are CUDA C++; null for C++ for the host.
   const CudaUnit *getUnit() const;
 
