@@ -12,6 +12,8 @@
 extern "C" {
 extern char __executable_start[];
 extern char _end[];
+extern char __start_simt_indices[];
+extern char __stop_simt_indices[];
 }
 
 namespace simt {
@@ -110,6 +112,9 @@ bool isOfProgram(const char *at) {
   Dl_info object;
   return (at >= __executable_start && at < _end) || dladdr(at, &object) != 0;
 }
+
+/// Of threadIdx and its like, which most lines of a kernel read.
+bool isIndex(const char *at) { return at >= __start_simt_indices && at < __stop_simt_indices; }
 
 /// Of what is none of the memories of devices: kernels read constants there.
 [[gnu::noinline]] void checkProgram(const char *at, size_t bytes, bool isWrite) {
@@ -297,8 +302,10 @@ void checkAlignment(const void *memory, size_t bytes) {
 }
 
 void checkAccess(const void *memory, size_t bytes, bool isWrite) {
-  Inside inside;
   const char *at = static_cast<const char *>(memory);
+  if (!isWrite && isIndex(at))
+    return;
+  Inside inside;
   Thread &thread = *machine.thread;
   if (!thread.stores.empty())
     showStoresAt(thread, at, bytes);

@@ -9,7 +9,8 @@
 #include <numeric>
 #include <sys/mman.h>
 
-simt::Extent threadIdx, blockIdx, blockDim, gridDim;
+// A section of their own tells them from other variables of the program (memory.cpp).
+[[gnu::section("simt_indices")]] simt::Extent threadIdx, blockIdx, blockDim, gridDim;
 
 // Saves what the calling convention asks a callee to keep, and swaps stacks.
 extern "C" void simtSwitch(void **save, void *load);
