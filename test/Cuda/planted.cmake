@@ -20,7 +20,7 @@ add_custom_command(OUTPUT ${planted}/stamp ${planted_sources} BYPRODUCTS ${plant
 add_custom_target(plant-defects DEPENDS ${planted}/stamp)
 list(FILTER cuda_tests EXCLUDE REGEX "/pipeline_test\\.cpp$") # has defects itself
 add_genrec_simt_tests(genrec-simt-tests RUNTIME ${planted} ${cuda_tests} ${planted_sources})
-genrec_optimize_simt_tests(attention_hopper_test.cpp attention_times_test.cpp library_products_test.cpp ${planted_sources})
+genrec_optimize_simt_tests(attention_times_test.cpp library_products_test.cpp ${planted_sources})
 if(TARGET genrec-simt-tests)
   target_link_libraries(genrec-simt-tests PRIVATE genrec_cpu_reference)
   target_include_directories(genrec-simt-tests PRIVATE .)
