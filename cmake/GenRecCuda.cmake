@@ -11,14 +11,16 @@
 #       headers five times, and takes half as long. With a macro its files are compiled once more, into <name>-objects. With
 #       GENREC_CUDA_DRAFTS programs are barely optimised: their machine code is of no interest where they are not run.
 #   add_genrec_cuda_emulated(<name> <file.cu>...)
-#       the same files as static library <name> for the host: what models of --target=cuda-emulated link
+#       the same files as static library <name> for the host: what models of --target=cuda-emulated link. With GENREC_UNITY
+#       the same neighbours are compiled as one file.
 #   add_genrec_simt_object(<name> <sources>...)
 #       an object with kernels for the host, for such a program to load
 #   add_genrec_simt_program(<name> <sources>...)
 #       builds program <name> for the emulated device
-#   add_genrec_simt_tests(<name> [RUNTIME <folder>] <sources>...)
+#   add_genrec_simt_tests(<name> <sources>... [RUNTIME <folder>] [LINK <libraries>...])
 #       builds GoogleTest program <name> in which kernels run on the host: test/Cuda/Simt/simt.h; with the runtime's headers of
-#       another folder than runtime/. Not optimised, but for the sources below.
+#       another folder than runtime/, and libraries before the runtime's. Not optimised, but for the sources below. With
+#       GENREC_UNITY sources of one UNITY_GROUP are compiled as one file.
 #   genrec_optimize_simt_tests(<sources>...)
 #       sources of such programs whose tests would lose more than compiling gains
 #
@@ -220,10 +222,12 @@ function(_genrec_simt_engine)
   endif()
 endfunction()
 
-function(_genrec_simt_sources)
+# Options are the target's: a source with its own is not compiled together with others.
+function(_genrec_simt_sources name)
   set(cuda_sources ${ARGN})
   list(FILTER cuda_sources INCLUDE REGEX "\\.cu$")
-  set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+  set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX)
+  target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS} -xc++)
 endfunction()
 
 function(add_genrec_cuda_emulated name)
@@ -232,8 +236,8 @@ function(add_genrec_cuda_emulated name)
   endif()
   _genrec_simt_engine()
   add_library(${name} STATIC ${ARGN})
-  _genrec_simt_sources(${ARGN})
-  target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS})
+  _genrec_simt_sources(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${GENREC_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   target_include_directories(${name} BEFORE PRIVATE ${CMAKE_SOURCE_DIR}/runtime)
   target_link_libraries(${name} PUBLIC genrec_simt genrec_rt)
   genrec_precompile_standard(${name})
@@ -249,13 +253,12 @@ endfunction()
 function(add_genrec_simt_program name)
   _genrec_simt_engine()
   add_executable(${name} ${ARGN})
-  _genrec_simt_sources(${ARGN})
-  target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS})
+  _genrec_simt_sources(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE genrec_simt genrec_rt)
 endfunction()
 
 function(add_genrec_simt_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 simt "" "RUNTIME" "")
+  cmake_parse_arguments(PARSE_ARGV 1 simt "" "RUNTIME" "LINK")
   if(NOT simt_RUNTIME)
     set(simt_RUNTIME ${CMAKE_SOURCE_DIR}/runtime)
   endif()
@@ -265,13 +268,13 @@ function(add_genrec_simt_tests name)
   endif()
   _genrec_simt_engine()
   add_executable(${name} ${simt_UNPARSED_ARGUMENTS})
-  _genrec_simt_sources(${simt_UNPARSED_ARGUMENTS})
-  target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS} ${GENREC_PCH_OPTIONS})
+  _genrec_simt_sources(${name} ${simt_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE ${GENREC_PCH_OPTIONS})
   target_include_directories(${name} BEFORE PRIVATE ${simt_RUNTIME} ${simt_RUNTIME}/include)
   target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/PrecompiledTests.h)
-  target_link_libraries(${name} PRIVATE genrec_simt genrec_rt GTest::gmock GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${simt_LINK} genrec_simt genrec_rt GTest::gmock GTest::gtest GTest::gtest_main)
   # Compiling takes a quarter of the time, and the emulator's callbacks are most of what tests take.
-  set_target_properties(${name} PROPERTIES GENREC_OPTIMIZATION -O0)
+  set_target_properties(${name} PROPERTIES GENREC_OPTIMIZATION -O0 UNITY_BUILD ${GENREC_UNITY} UNITY_BUILD_MODE GROUP)
 endfunction()
 
 function(genrec_optimize_simt_tests)

@@ -10,7 +10,7 @@ using namespace genrec::rt::cuda::testing;
 constexpr int64_t kHeads = 3;
 /// Lists that begin and end within spans of rows, and within groups of lanes.
 const std::vector<int64_t> kOffsets = {0, 0, 3, 43, 44, 44, 210, 226, 227};
-constexpr int64_t kLists = 8, kRows = 227;
+constexpr int64_t kLists = 8, kAllRows = 227;
 
 /// Random rows of all heads.
 struct Rows {
@@ -19,7 +19,7 @@ struct Rows {
   std::vector<Bf16> values = matrix.memory.read();
 
   Rows(int64_t size, Random &random)
-      : size(size), matrix(drawn(size, random), kRows, kHeads * size, 8, NAN) {}
+      : size(size), matrix(drawn(size, random), kAllRows, kHeads * size, 8, NAN) {}
   double at(int64_t row, int64_t head, int64_t i) const {
     return toFloat(values[static_cast<size_t>(row * matrix.ld + head * size + i)]);
   }
@@ -40,7 +40,7 @@ struct Rows {
 private:
   static std::vector<double> drawn(int64_t size, Random &random) {
     std::vector<double> values;
-    for (int64_t i = 0; i < kRows * kHeads * size; ++i)
+    for (int64_t i = 0; i < kAllRows * kHeads * size; ++i)
       values.push_back(random.real());
     return values;
   }
@@ -67,7 +67,7 @@ template <class C, AttentionLevel Level> struct Preparation {
   BackwardSpace space;
 
   void check() {
-    args.parents = kLists, args.heads = kHeads, args.rows = kRows + 1, args.maxLength = 170;
+    args.parents = kLists, args.heads = kHeads, args.rows = kAllRows + 1, args.maxLength = 170;
     args.offsets = offsets.data(), args.scale = -0.25f, args.dropProbability = 0.5f;
     args.k = k.matrix.memory.data(), args.ldK = k.matrix.ld;
     args.v = v.matrix.memory.data(), args.ldV = v.matrix.ld;
@@ -131,17 +131,17 @@ private:
   void checkRows() {
     for (int64_t head = 0; head < kHeads; ++head) {
       if (kTensorCores) {
-        const auto norms = fetched(space.rowNorm + head * args.rows, kRows);
-        for (int64_t row = 0; row < kRows; ++row)
+        const auto norms = fetched(space.rowNorm + head * args.rows, kAllRows);
+        for (int64_t row = 0; row < kAllRows; ++row)
           expectNear(norms[static_cast<size_t>(row)], dOut.norm(row, head), "norm");
         for (int64_t panel = head * kQueryPanels<C>; panel < (head + 1) * kQueryPanels<C>; ++panel)
           for (int sum :
-               fetched(space.querySums + panel * args.rows * kPanelColumns, kRows * kPanelColumns))
+               fetched(space.querySums + panel * args.rows * kPanelColumns, kAllRows * kPanelColumns))
             EXPECT_EQ(sum, 0);
       }
       if (C::Softmax) {
-        const auto products = fetched(space.rowProduct + head * args.rows, kRows);
-        for (int64_t row = 0; row < kRows; ++row)
+        const auto products = fetched(space.rowProduct + head * args.rows, kAllRows);
+        for (int64_t row = 0; row < kAllRows; ++row)
           EXPECT_NEAR(products[static_cast<size_t>(row)], dOut.product(out, row, head), 1e-5);
       }
     }
