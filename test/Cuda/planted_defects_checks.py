@@ -44,6 +44,8 @@ CHECKED = [
     seen("counted", "counts are read while dispatch makes lists", SESSION + "step.cpp", "device.follow(DeviceQueue::compute, DeviceQueue::dispatch);", behind="void DeviceStep::endWithDispatch() {"),
     seen("counted", "nulls are counted", SESSION + "reports.cpp", "report.valid = fetch(valid, domain->capacity);"),
     seen("counted", "nobody waits for a step that only counts", SLOT, "finishOnDevice({&self, 1});", behind="onDevice->endWithDispatch();"),
+    # Rows that a profile counts.
+    seen("profiled", "lists that only a profile wants are not fetched", SESSION + "step.cpp", "leaving.countRows();"),
     # Texts.
     seen("alone", "a text is in the column of the one before", SESSION + "batch.cpp", "strings[i].size > 0 && !(text && text->has(strings[i]))", "strings[i].size > 0 && !text"),
     seen("portions", "texts of a portion are those of the first", SESSION + "reports.cpp", "shared.output(slot.portion, report.number)", "shared.output(0, report.number)"),

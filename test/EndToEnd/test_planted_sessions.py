@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT, write_toolchain
+from compiled import BUILD, ROOT, draft, write_toolchain
 from launching import launcher, needs_mpi
 from session_models import (
     BATCH,
@@ -151,6 +151,7 @@ RUNS = {
         refused="neither 0 nor 1",
     ),
     "counted": Runs("counted", (), ()),
+    "profiled": Runs("session", (3,), ("--no-shuffle", "--profile", "profile")),
     "late": Runs("session", (9,), ("--no-shuffle",), data="late.parquet", refused="weight"),
 }
 
@@ -194,8 +195,7 @@ class Folder:
                 "counted": lambda: (Counted(), SCHEMA),
             }[model]()
             flags = {"later": ["--fuse-transforms=false"], "counted": ["--merge-tables=false"]}.get(model, [])
-            if target == "cuda-emulated":
-                flags.append(f"--toolchain={self.toolchain}")
+            flags += [f"--toolchain={self.toolchain}"] if target == "cuda-emulated" else draft()
             gr.compile(made, schema, target=target, output=binary, flags=flags)
         return binary
 
@@ -239,6 +239,9 @@ class Folder:
             yield without_times(report["history"])
             yield {what: report.get("device", {}).get(what) for what in COUNTS} | report.get("exchanges", {})
             yield (self.at / "kept" / f"step-{steps}" / "model.safetensors").read_bytes()
+        if "--profile" in runs.flags:
+            profile = json.loads((self.at / "profile" / "profile.json").read_text())
+            yield [(op["name"], op["rows"]) for op in profile["ops"]]
         if runs.predicts is not None:
             given = ["--data", "wide.parquet", "--checkpoint", "kept", "--batch", BATCH, "--threads", 1, *runs.predicts]
             binary = self.binary(runs.model, target)
@@ -251,16 +254,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     return Folder(tmp_path_factory.mktemp("sessions"))
 
 
+class Expected:
+    """What runs without a defect leave, by the name of the runs; made when they are first asked for."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder, self.made = folder, dict[str, list[Any]]()
+
+    def __getitem__(self, name: str) -> list[Any]:
+        if name not in self.made:
+            self.made[name] = list(self.folder.results(name, GENREC_SIMT_SEED=1))
+        return self.made[name]
+
+
 @pytest.fixture(scope="module")
-def expected(folder: Folder) -> dict[str, list[Any]]:
-    """What runs without a defect leave."""
-    return {name: list(folder.results(name, GENREC_SIMT_SEED=1)) for name in RUNS}
+def expected(folder: Folder) -> Expected:
+    return Expected(folder)
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_without_a_defect_losses_are_those_of_the_cpu(
-    name: str, folder: Folder, expected: dict[str, list[Any]]
-) -> None:
+def test_without_a_defect_losses_are_those_of_the_cpu(name: str, folder: Folder, expected: Expected) -> None:
     cpu = list(folder.results(name, "cpu"))
     if RUNS[name].refused or not RUNS[name].steps:
         assert cpu == expected[name] and RUNS[name].refused in str(cpu[0])
@@ -270,12 +282,12 @@ def test_without_a_defect_losses_are_those_of_the_cpu(
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_seeds_change_no_result(name: str, folder: Folder, expected: dict[str, list[Any]]) -> None:
+def test_seeds_change_no_result(name: str, folder: Folder, expected: Expected) -> None:
     assert list(folder.results(name, GENREC_SIMT_SEED=2)) == expected[name]
 
 
 @pytest.mark.parametrize("number", DEFECTS, ids=[defect.name for defect in DEFECTS.values()])
-def test_defects_are_caught(number: int, folder: Folder, expected: dict[str, list[Any]]) -> None:
+def test_defects_are_caught(number: int, folder: Folder, expected: Expected) -> None:
     name = DEFECTS[number].runs
 
     def fails(seed: int) -> bool:
