@@ -30,7 +30,7 @@ def run(defect: int, seed: int, tests: str) -> subprocess.CompletedProcess[str]:
     # Whether there is an accusation counts, also without a defect, where a test that reads places fails.
     variables = {"DEFECT": str(defect), "SEED": str(seed), "PATIENCE": "20", "PLACES": "0"}
     done = subprocess.run(
-        [PROGRAM, f"--gtest_filter={tests}", "--gtest_brief=1", "--gtest_break_on_failure=0", "--gtest_fail_fast"],
+        [PROGRAM, f"--gtest_filter={tests}", "--gtest_brief=1", "--gtest_break_on_failure=0", "--gtest_throw_on_failure", "--gtest_fail_fast"],
         env=os.environ | {f"GENREC_SIMT_{name}": value for name, value in variables.items()},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
