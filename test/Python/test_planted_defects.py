@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,9 @@ OTHER_SEEDS = RIGHT_SEEDS[1:]  # by itself the program runs all its tests with t
 sys.path.insert(0, str(SOURCE / "test/Cuda"))
 planted = importlib.import_module("planted_defects")
 
+# Nobody reads the memory of a program that its first wrong result ends.
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="not built")
 
 
@@ -30,7 +34,8 @@ def run(defect: int, seed: int, tests: str) -> subprocess.CompletedProcess[str]:
     # Whether there is an accusation counts, also without a defect, where a test that reads places fails.
     variables = {"DEFECT": str(defect), "SEED": str(seed), "PATIENCE": "20", "PLACES": "0"}
     done = subprocess.run(
-        [PROGRAM, f"--gtest_filter={tests}", "--gtest_brief=1", "--gtest_break_on_failure=0", "--gtest_throw_on_failure", "--gtest_fail_fast"],
+        [PROGRAM, f"--gtest_filter={tests}", "--gtest_brief=1", "--gtest_break_on_failure=0",
+         "--gtest_throw_on_failure", "--gtest_fail_fast"],
         env=os.environ | {f"GENREC_SIMT_{name}": value for name, value in variables.items()},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
