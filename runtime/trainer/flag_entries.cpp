@@ -8,6 +8,8 @@
 
 #include <charconv>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
 namespace genrec::rt {
 
@@ -21,11 +23,20 @@ std::string knownCatalogues(const genrec_model_desc &model) {
   return listNames(names);
 }
 
-/// A count in all of `text`; 0 where it is none.
-int64_t parseCount(std::string_view text) {
+/// `entry` is name=count, of the form that `example` has; the count is 1 or more.
+std::pair<std::string, int64_t> splitCount(const char *flag, const std::string &entry,
+                                           const char *example) {
+  size_t equals = entry.rfind('=');
   int64_t count = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  return error == std::errc() && end == text.data() + text.size() ? count : 0;
+  if (equals != std::string::npos && equals > 0) {
+    const char *begin = entry.data() + equals + 1, *end = entry.data() + entry.size();
+    auto [stop, error] = std::from_chars(begin, end, count);
+    if (error != std::errc() || stop != end)
+      count = 0;
+  }
+  if (count < 1)
+    throw CLI::ValidationError(flag, "'" + entry + "' is not of the form " + example);
+  return {entry.substr(0, equals), count};
 }
 
 void splitCatalogues(const genrec_model_desc &model, const std::vector<std::string> &entries,
@@ -47,31 +58,16 @@ void splitCatalogues(const genrec_model_desc &model, const std::vector<std::stri
 
 void splitHostTables(const std::vector<std::string> &entries, Flags &flags) {
   for (const std::string &entry : entries) {
-    size_t equals = entry.rfind('=');
-    int64_t rows = 0;
-    if (equals != std::string::npos && equals > 0)
-      rows = parseCount(std::string_view(entry).substr(equals + 1));
-    if (rows < 1)
-      throw CLI::ValidationError("--host-tables",
-                                 "'" + entry + "' is not of the form table=rows, as user=1000000");
-    if (!flags.hostTables.emplace(entry.substr(0, equals), rows).second)
-      throw CLI::ValidationError("--host-tables",
-                                 "'" + entry.substr(0, equals) + "' is there twice");
+    auto [table, rows] = splitCount("--host-tables", entry, "table=rows, as user=1000000");
+    if (!flags.hostTables.emplace(table, rows).second)
+      throw CLI::ValidationError("--host-tables", "'" + table + "' is there twice");
   }
 }
 
 void splitBatchTokens(const std::string &entry, Flags &flags) {
-  if (entry.empty())
-    return;
-  size_t equals = entry.rfind('=');
-  int64_t tokens = 0;
-  if (equals != std::string::npos && equals > 0)
-    tokens = parseCount(std::string_view(entry).substr(equals + 1));
-  if (tokens < 1)
-    throw CLI::ValidationError("--batch-tokens",
-                               "'" + entry + "' is not of the form list=tokens, as history=76800");
-  flags.tokenList = entry.substr(0, equals);
-  flags.batchTokens = tokens;
+  if (!entry.empty())
+    std::tie(flags.tokenList, flags.batchTokens) =
+        splitCount("--batch-tokens", entry, "list=tokens, as history=76800");
 }
 
 } // namespace
