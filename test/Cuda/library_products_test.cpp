@@ -34,8 +34,11 @@ template <class Product> Copy<char> scratchFor(const Product &product) {
       std::vector<char>(static_cast<size_t>(fastestScratchBytes(product)) + 1, '\xff'));
 }
 
-/// What becomes of sums: a bias is added, then a residual, or all that there is.
-enum class After { bias, residual, all };
+/// What becomes of sums: a bias is added; a residual, an activation, both of them; and sums are kept.
+enum class After { bias, residual, activation, both, all };
+constexpr int kAfters = 5;
+bool hasResidual(After after) { return after != After::bias && after != After::activation; }
+bool hasActivation(After after) { return after >= After::activation; }
 
 /// A product and what belongs to it. `odd` sizes, leading dimensions and addresses are aligned to a
 /// float alone.
@@ -67,12 +70,12 @@ struct Layer {
     p.weight = ws.data(), p.transposed = transposed, p.bf16 = bf16;
     p.bias = biases.data();
     p.y = y.data() + n % 3, p.ldY = ldY;
-    if (after != After::bias)
+    if (hasResidual(after))
       p.residual = residuals.data(), p.ldResidual = n;
-    if (after == After::all) {
+    if (hasActivation(after))
       p.activation = Activation::silu;
+    if (after == After::all)
       p.pre = pre.data(), p.ldPre = n;
-    }
     return p;
   }
 
@@ -87,11 +90,11 @@ struct Layer {
           sum += term, size += std::fabs(term);
         }
         const double bound = static_cast<double>(k + 1) * 0x1p-24 * size + 1e-12;
-        if (after == After::all) {
+        if (after == After::all)
           ASSERT_NEAR(at(before, r * n + c), sum, bound) << "row " << r << " column " << c;
+        if (hasActivation(after))
           sum = sum / (1 + std::exp(-sum));
-        }
-        if (after != After::bias)
+        if (hasResidual(after))
           sum += at(residual, r * n + c);
         ASSERT_NEAR(at(got, n % 3 + r * ldY + c), sum, 2 * bound + 4e-7 * (1 + std::fabs(sum)))
             << "row " << r << " column " << c;
@@ -103,7 +106,7 @@ TEST(LibraryProducts, RowsTimesAWeight) {
   std::mt19937_64 random(1);
   for (int64_t rows : {0, 1, 65})
     for (auto [k, n] : {std::pair<int64_t, int64_t>(32, 32), {64, 40}, {33, 70}, {100, 37}})
-      for (int variant = 0; variant < 12; ++variant) {
+      for (int variant = 0; variant < 4 * kAfters; ++variant) {
         SCOPED_TRACE(testing::Message()
                      << rows << " rows, " << k << " by " << n << ", " << variant);
         Layer layer(rows, rows + 9, k, n, variant & 1, variant & 2, After(variant / 4), random);
@@ -151,13 +154,14 @@ TEST(LibraryProducts, OfRowsThatWereRoundedBefore) {
 
 TEST(LibraryProducts, SmallOnesAreTiles) {
   std::mt19937_64 random(2);
-  for (auto [k, n, capacity] : {std::tuple<int64_t, int64_t, int64_t>(31, 64, 9), {64, 1, 9}}) {
-    Layer layer(5, capacity, k, n, false, false, After::all, random);
-    EXPECT_FALSE(libraryTakes(layer.product()));
-    EXPECT_EQ(fastestScratchBytes(layer.product()), 0);
-    multiplyFastest(layer.product(), nullptr, testStream());
-    layer.expectRight();
-  }
+  for (auto [k, n, capacity] : {std::tuple<int64_t, int64_t, int64_t>(31, 64, 9), {64, 1, 9}})
+    for (int after = 0; after < kAfters; ++after) {
+      Layer layer(5, capacity, k, n, false, false, After(after), random);
+      EXPECT_FALSE(libraryTakes(layer.product()));
+      EXPECT_EQ(fastestScratchBytes(layer.product()), 0);
+      multiplyFastest(layer.product(), nullptr, testStream());
+      layer.expectRight();
+    }
   Layer none(0, 0, 64, 64, true, false, After::bias, random);
   EXPECT_FALSE(libraryTakes(none.product()));
   multiplyFastest(none.product(), nullptr, testStream());

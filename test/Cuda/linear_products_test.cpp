@@ -82,6 +82,11 @@ TEST(LinearProducts, RowsTimesAWeightWithEveryEpilogue) {
           }
         for (float value : got)
           ASSERT_EQ(value, -7) << "what is not there must not be written";
+        // Nobody keeps the sums.
+        const std::vector<float> kept = y.fetch();
+        product.pre = nullptr;
+        multiply(product, testStream());
+        ASSERT_EQ(y.fetch(), kept);
       }
 }
 

@@ -62,8 +62,10 @@ struct Made {
              there.parent.data(), there.identity.data(),
              scratch.data()} {}
 
-  void expectEqual(const char *what) {
+  /// Of lists below `above`.
+  void expectEqual(const char *what, const DeviceDomain &above) {
     const genrec_domain got = there.fetch(), &expected = host->view;
+    EXPECT_EQ(got.parent_domain, above.get()) << what;
     ASSERT_EQ(got.count, expected.count) << what;
     EXPECT_EQ(got.max_length, expected.max_length) << what;
     EXPECT_EQ(got.offsets, there.offsets.data());
@@ -131,7 +133,7 @@ template <bool Last> void testTruncated(Lists &lists) {
                           made.host->offsets.data(), made.host->parent.data(),
                           made.host->identity.data());
   truncateLists(lists.eventsThere.get(), 3, Last, made.made, testStream());
-  made.expectEqual("truncated");
+  made.expectEqual("truncated", lists.usersThere);
   const genrec_domain *source = &lists.events->view, *domain = &made.host->view;
   expectSameMove(
       source->count, domain->count, "derive",
@@ -165,7 +167,7 @@ template <bool Front> void testLengthened(Lists &lists) {
                       made.host->offsets.data(), made.host->parent.data(),
                       made.host->identity.data());
   lengthenLists(lists.eventsThere.get(), 3, Front, made.made, testStream());
-  made.expectEqual("lengthened");
+  made.expectEqual("lengthened", lists.usersThere);
   const genrec_domain *source = &lists.events->view, *domain = &made.host->view;
   expectSameMove(
       source->count, domain->count, "derivePadded",
@@ -206,7 +208,7 @@ void testJoined(genrec_step &step, const HostDomain &aboveHost, const DeviceDoma
                          host.identity.data(), others, above, events);
   genrec_domain *there[] = {othersThere.get(), aboveThere.get(), eventsThere.get()};
   joinLists(aboveThere.get(), {{there[0], there[1], there[2]}, 3}, made.made, testStream());
-  made.expectEqual("joined");
+  made.expectEqual("joined", aboveThere);
   const genrec_domain *parts[] = {others, above, events};
   for (int number = 0; number < 3; ++number)
     expectSameMove(
@@ -271,7 +273,7 @@ TEST(ListDomains, Paired) {
     kernels::pairDomains(&lists.step, first, second, &host.view, host.offsets.data(),
                          host.parent.data(), host.identity.data());
     pairLists(lists.othersThere.get(), lists.eventsThere.get(), made.made, testStream());
-    made.expectEqual("paired");
+    made.expectEqual("paired", lists.othersThere);
     expectSameMove(
         second->count, pairs, "pairRows",
         [&](int64_t width, auto *x, int64_t ldX, auto *out) {
@@ -315,7 +317,7 @@ TEST(ListDomains, Taken) {
     Copy<int64_t> parentsThere(parents), rowsThere{std::vector<int64_t>(rows.size())};
     takeLists(lists.eventsThere.get(), aboveThere.get(), parentsThere.data(), rowsThere.data(),
               made.made, testStream());
-    made.expectEqual("taken");
+    made.expectEqual("taken", aboveThere);
     EXPECT_EQ(rowsThere.fetch(), rows);
   }
 }

@@ -49,7 +49,7 @@ std::vector<ExchangedStore> storesOf(const Way &way) {
   for (int32_t store = 0; store < kStores; ++store)
     stores.push_back({.dim = kDims[store],
                       .members = membersOf(store),
-                      .keyBits = store == 1 ? kKeyBits : 63,
+                      .keyBits = store == 1 ? kKeyBits : 3, // one table has keys of 64 bits
                       .replicated = way.replicated[store],
                       .isFrozen = store == way.frozen,
                       .isBf16 = isBf16(store)});

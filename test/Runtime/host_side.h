@@ -75,6 +75,17 @@ public:
       result.push_back({all[i], places[i]});
     return result;
   }
+  /// The first ids, or rows, without the others.
+  std::vector<int64_t> exportedIds(int64_t count) const {
+    auto ids = onStore(std::vector<int64_t>(static_cast<size_t>(count)));
+    table.exportRows(on, 0, 0, count, ids.data(), nullptr);
+    return fetched(ids);
+  }
+  std::vector<Row> exportedRows(int64_t count) const {
+    auto rows = onStore(std::vector<Row>(static_cast<size_t>(count)));
+    table.exportRows(on, 0, 0, count, nullptr, rows.data());
+    return fetched(rows);
+  }
   std::vector<int64_t> ids() const {
     std::vector<int64_t> result;
     for (auto &[id, row] : exported())

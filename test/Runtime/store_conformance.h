@@ -69,6 +69,17 @@ TYPED_TEST_P(StoreConformance, EmptyBatchAndEmptyStore) {
   EXPECT_EQ(store.size(), 0);
 }
 
+TYPED_TEST_P(StoreConformance, OneIdByItself) {
+  TypeParam store(configOf(4, 1));
+  store.write(store.insert({5})[0], 0, 2.5f);
+  EXPECT_EQ(store.values(store.find({5})[0])[0], 2.5f);
+  EXPECT_EQ(store.exportedIds(1), std::vector<int64_t>{5});
+  EXPECT_EQ(store.values(store.exportedRows(1)[0])[0], 2.5f);
+  store.erase({5});
+  EXPECT_EQ(store.find({5})[0], nullptr);
+  EXPECT_EQ(store.size(), 0);
+}
+
 TYPED_TEST_P(StoreConformance, RowsAreNumberedByFirstAppearanceAndAligned) {
   TypeParam store(configOf(50, 2));
   auto rows = store.insert({9, 0, 9, -4, 0, 7});
@@ -331,7 +342,8 @@ TYPED_TEST_P(StoreConformance, RowsAreIdentifiedByNameAndIdWhereverTheyAre) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(
-    StoreConformance, EmptyBatchAndEmptyStore, RowsAreNumberedByFirstAppearanceAndAligned,
+    StoreConformance, EmptyBatchAndEmptyStore, OneIdByItself,
+    RowsAreNumberedByFirstAppearanceAndAligned,
     InvalidEntriesAreLeftAlone, BatchesOfEverySize, AllIdsEqual, GrowthMovesKeysAndNeverValues,
     ATableExactlyFullIsFound, AdversarialIdsOfOneGroupDigestAndStepAreAllFound,
     InitialValuesDependOnSeedNameAndIdAlone, TablesThatShareAStoreHaveInitialValuesOfTheirOwn,

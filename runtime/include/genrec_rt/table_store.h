@@ -201,8 +201,9 @@ public:
   virtual void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count,
                           int64_t *ids, float **rows) const = 0;
 
-  /// identities[i] = StoreConfig::identityOf of the row at rows[i]; 0 outside of the store's
-  /// memory. Of a device, `counted` may hold the number of rows, at most `count`; else null.
+  /// Of a store of bfloat16 rows: identities[i] = StoreConfig::identityOf of the row at rows[i]; 0
+  /// outside of the store's memory. Of a device, `counted` may hold the number of rows, at most
+  /// `count`; else null.
   virtual void identify(const StoreStream &on, float *const *rows, int64_t count,
                         const int64_t *counted, uint64_t *identities) const = 0;
 

@@ -1,0 +1,202 @@
+"""Draws mutants of CUDA code, and says which of them the tests of CUDA code do not see.
+
+    judge.py --seed 1 --count 500 [--only order.cu] [--out build/mutants]
+
+Each one is run with the quickest tests in which it makes a difference, as the program with no mutant chosen has noted.
+It is seen where one of them fails, as it is in test_planted_defects.py; `survivors.json` has those that are not. What
+makes no difference in any test is named apart: it is equivalent, or no test has an input for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[3]
+sys.path += [str(Path(__file__).parent), "/usr/lib/python3/dist-packages"]  # clang.cindex, as Debian has it
+import mutants  # noqa: E402
+
+RUNTIME = SOURCE / "runtime"
+FOLDERS = re.compile(r"(include/genrec_rt/(kernels/)?cuda|[a-z_]+/cuda|comm_nccl)/.*\.(h|cu)$")
+LEFT_OUT = re.compile(r"-Xclang|-include-pch|-M[DTF]|-o|-c|-MQ")
+# Of those that make a difference: more would see few mutants more, and take long for those that are equivalent.
+MOST_TESTS, MOST_SECONDS = 60, 30.0
+
+
+@dataclass
+class Test:
+    name: str
+    seconds: float
+    reached: set[int]
+
+
+def compiled(build: Path) -> list[tuple[str, list[str]]]:
+    """Files that `genrec-simt-mutants` is made of, as they are in the source tree, with a compiler's arguments."""
+    done = subprocess.run(["ninja", "-C", build, "-t", "compdb"], capture_output=True, text=True, check=True)
+    commands = []
+    for each in json.loads(done.stdout):
+        if "genrec_rt_cuda_planted.dir" not in each["output"] and "genrec-simt-tests.dir" not in each["output"]:
+            continue
+        file = each["file"].replace(f"{build}/planted-defects/test", f"{SOURCE}/test")
+        file = file.replace(f"{build}/planted-defects", str(RUNTIME))
+        words, arguments = each["command"].split(), []
+        for word in words[words.index(next(w for w in words if "clang++" in w)) + 1 :]:
+            if re.match(r"-(I|D|isystem|std=|x)", word) and "planted-defects" not in word:
+                arguments.append(word)
+            elif word.startswith("/") and arguments and arguments[-1] == "-isystem":
+                arguments.append(word)
+        if file.endswith((".cu", ".cpp")) and not file.endswith("cmake_pch.hxx.cxx"):
+            commands.append((file, [*arguments, f"-I{RUNTIME}", f"-I{RUNTIME}/include", "-xc++"]))
+    return sorted(commands, key=lambda each: not each[0].startswith(str(RUNTIME)))
+
+
+def found(build: Path) -> list[mutants.Mutant]:
+    from clang.cindex import Config, Index
+
+    Config.set_library_path("/usr/lib/llvm-22/lib")
+    files = {path.relative_to(RUNTIME).as_posix() for path in RUNTIME.rglob("*")}
+    files = {file for file in files if FOLDERS.match(file)}
+    every: list[mutants.Mutant] = []
+    for file, arguments in compiled(build):
+        unit = Index.create().parse(file, arguments)
+        every += mutants.found_in(unit, RUNTIME, files)
+        if not files:
+            break
+    print(f"{len(every)} mutants; not read: {' '.join(sorted(files)) or 'nothing'}")
+    return every
+
+
+def write(drawn: dict[int, mutants.Mutant], folder: Path) -> None:
+    """The runtime's headers and CUDA sources with these mutants."""
+    for path in RUNTIME.rglob("*"):
+        name = path.relative_to(RUNTIME).as_posix()
+        if path.suffix not in (".h", ".cu") and not name.startswith(("session/device_", "session/step_slot.cpp")):
+            continue
+        text = mutants.planted(path.read_bytes(), [(n, m) for n, m in drawn.items() if m.file == name])
+        text = f'#include "mutants.h"\n#line 1 "{path}"\n{text}' if "simt::" in text else f'#line 1 "{path}"\n{text}'
+        to = folder / name
+        if not to.exists() or to.read_text() != text:
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_text(text)
+
+
+def build_without_errors(drawn: dict[int, mutants.Mutant], build: Path, folder: Path) -> None:
+    """Leaves out mutants of lines that do not compile, until the program does."""
+    lines = {n: (m.file, (RUNTIME / m.file).read_bytes()[: m.begin].count(b"\n") + 1) for n, m in drawn.items()}
+    while True:
+        write(drawn, folder)
+        done = subprocess.run(
+            ["ninja", "-C", build, "-k", "0", "genrec-simt-mutants"], capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            return
+        named = re.findall(rf"{RUNTIME}/(\S+?):(\d+):\d+: (?:fatal )?(?:error|note)", done.stdout)
+        wrong = {(file, int(line)) for file, line in named}
+        gone = [n for n in drawn if lines[n] in wrong]
+        print(f"{len(gone)} mutants do not compile", flush=True)
+        if not gone:
+            sys.exit(done.stdout[-4000:])
+        for number in gone:
+            print("   ", drawn[number].file, lines[number][1], drawn[number].kind)
+            del drawn[number]
+
+
+def run(program: Path, number: int, seed: int, tests: str, limit: float, **more: str) -> bool:
+    variables = {"DEFECT": str(number), "SEED": str(seed), "PATIENCE": "8", "PLACES": "0"} | more
+    try:
+        done = subprocess.run(
+            [program, f"--gtest_filter={tests}", "--gtest_brief=1", "--gtest_break_on_failure=0",
+             "--gtest_throw_on_failure", "--gtest_fail_fast"],
+            env=os.environ | {f"GENREC_SIMT_{name}": value for name, value in variables.items()},
+            capture_output=True, timeout=limit, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def reached(program: Path, folder: Path, jobs: int) -> list[Test]:
+    """Each test, and what makes a difference in it."""
+    listed = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, check=True).stdout
+    suites = re.findall(r"^(\S+\.)(?:  #.*)?$", listed, re.MULTILINE)
+    out = folder / "reached.txt"
+    out.unlink(missing_ok=True)
+    with ThreadPoolExecutor(jobs) as pool:
+        for suite, fine in zip(
+            suites, pool.map(lambda s: run(program, 0, 1, s + "*", 900, REACHED=str(out)), suites), strict=True
+        ):
+            if not fine:
+                print(f"{suite} fails without a mutant")
+    tests = []
+    for line in out.read_text().splitlines():
+        name, milliseconds, *numbers = line.split()
+        tests.append(Test(name, int(milliseconds) / 1000, set(map(int, numbers))))
+    return sorted(tests, key=lambda each: each.seconds)
+
+
+def turns(tests: list[Test]) -> list[Test]:
+    """The quickest of every suite, then the next of each: what one suite does not see another may."""
+    place: dict[str, int] = {}
+    order = []
+    for test in tests:
+        suite = test.name.split(".")[0]
+        place[suite] = place.get(suite, -1) + 1
+        order.append((place[suite], test.seconds, test))
+    return [test for *_, test in sorted(order, key=lambda each: each[:2])]
+
+
+def is_seen(program: Path, number: int, tests: list[Test]) -> bool:
+    mine = turns([test for test in tests if number in test.reached])
+    until, total = 0, 0.0
+    while until < len(mine) and (until < 6 or (total + mine[until].seconds < MOST_SECONDS and until < MOST_TESTS)):
+        total += mine[until].seconds
+        until += 1
+    for chosen, seed in [(mine[:6], 1), (mine[6:until], 1), (mine[:10], 2), (mine[:10], 3)]:
+        limit = 30 + 10 * sum(test.seconds for test in chosen)
+        if chosen and not run(program, number, seed, ":".join(test.name for test in chosen), limit):
+            return True
+    return False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--only", default="", help="a regular expression that files' names hold")
+    parser.add_argument("--build", type=Path, default=SOURCE / "build")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    folder, program = options.build / "mutants", options.build / "bin/genrec-simt-mutants"
+    every = [m for m in found(options.build) if re.search(options.only, m.file)]
+    drawn = dict(enumerate(mutants.sampled(every, options.count, options.seed), 1))
+    build_without_errors(drawn, options.build, folder)
+    tests = reached(program, folder, options.jobs)
+    somewhere = set().union(*(test.reached for test in tests))
+    judged, begun = sorted(set(drawn) & somewhere), time.monotonic()
+    survivors = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for number, seen in zip(judged, pool.map(lambda n: is_seen(program, n, tests), judged), strict=True):
+            if not seen:
+                m = drawn[number]
+                line = (RUNTIME / m.file).read_bytes()[: m.begin].count(b"\n") + 1
+                survivors.append({"number": number, "line": line, **asdict(m)})
+                print(f"not seen: {m.file}:{line} {m.kind}", flush=True)
+                (folder / "survivors.json").write_text(json.dumps(survivors, indent=1))
+    print(
+        f"{len(drawn)} drawn, {len(judged)} make a difference in a test, {len(judged) - len(survivors)} of these seen, "
+        f"{len(survivors)} not ({time.monotonic() - begun:.0f} s)"
+    )
+
+
+if __name__ == "__main__":
+    main()
