@@ -161,7 +161,7 @@ endfunction()
 set(GENREC_SIMT_FLAGS -O1 -g1 -march=x86-64-v3 -ffp-contract=off -fno-vectorize -fno-slp-vectorize -fsanitize=thread
     -fsanitize=array-bounds,alignment -fno-sanitize-recover=array-bounds,alignment
     "SHELL:-mllvm -tsan-instrument-read-before-write" "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
-    "SHELL:-mllvm -tsan-instrument-atomics=0")
+    "SHELL:-mllvm -tsan-instrument-atomics=0" -fbracket-depth=8192) # folds over a kernel's arguments
 # For tests that compile kernels themselves.
 list(JOIN GENREC_SIMT_FLAGS " " flags)
 string(REPLACE "SHELL:" "" flags "${flags}")

@@ -59,11 +59,10 @@ void expectTreeOfChunks(const std::vector<int64_t> &sizes) {
     GENREC_CUDA_CHECK(cudaMemcpy(onDevice, sums.data(), sums.size() * 4, cudaMemcpyHostToDevice));
     GENREC_CUDA_CHECK(
         cudaMemsetAsync(results, 0x77, static_cast<size_t>(floats) * 4, cuda::test::testStream()));
-    SumResults where{};
+    std::vector<SumResult> where;
     int64_t at = 0;
     for (int64_t size : sizes) {
-      where.to[where.count] = results + at;
-      where.size[where.count++] = size;
+      where.push_back({results + at, size});
       at += wholeLines(size);
     }
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
@@ -90,6 +89,10 @@ TEST(RowSums, ChunksAreAddedInTheTreeOfTheCpu) {
   expectTreeOfChunks({1});
   expectTreeOfChunks({1, 50, 17});
   expectTreeOfChunks({16, 3});
+  // More results than a launch adds up.
+  std::vector<int64_t> sizes(131, 1);
+  sizes[63] = 20, sizes[64] = 33, sizes[130] = 17;
+  expectTreeOfChunks(sizes);
 }
 
 /// A kernel as it is emitted where rows of a chunk are spread: row i adds x[i N …], N floats.

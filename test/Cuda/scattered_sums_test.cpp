@@ -117,10 +117,12 @@ Floats foundOf(const Case &c, size_t shift = 0) {
   const int64_t words = scatteredWords(c.leaving, c.shape.terms, c.shape.vectors, c.shape.width,
                                        c.shape.isScaled, c.shape.isRounded);
   const std::vector<uint32_t> values = valuesLeft(c);
-  Copy<float> memory{Floats(static_cast<size_t>(words))},
-      to{Floats(static_cast<size_t>(c.rows * c.shape.stride) + shift, 5.0f)};
-  ScatteredSum sum{c.shape, scatteredTerms(memory.data(), c.leaving, c.shape.terms), c.leaving,
-                   to.data() + shift, c.rows};
+  cuda::DeviceArray<float> memory("terms"); // without values
+  Copy<float> to{Floats(static_cast<size_t>(c.rows * c.shape.stride) + shift, 5.0f)};
+  ScatteredSum sum{c.shape,
+                   scatteredTerms(memory.ensure(words + 1, cuda::test::testStream()), c.leaving,
+                                  c.shape.terms),
+                   c.leaving, to.data() + shift, c.rows};
   clearTerms(cuda::test::testStream(), sum);
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   // Rows behind those that are there leave no keys.
@@ -230,11 +232,14 @@ TEST(ScatteredSums, OfPiecesOfPieces) {
 }
 
 TEST(ScatteredSums, RowsThatAreNotThereLeaveNothing) {
-  const Case c = makeCase({2, 1, 4, 4, 0, false, {0}}, 100, 40, 17); // two terms of a row
-  Case more = c;
-  more.leaving = 130; // room for 30 rows behind those that are there
-  more.values.resize(520, 3);
-  EXPECT_TRUE(hasSameBits(foundOf(more), expectedOf(c)));
+  // Two terms of a row; results in one slice and in several, with and without coefficients.
+  for (int32_t width : {4, 72})
+    for (bool isScaled : {false, true}) {
+      const Case c = makeCase({2, 1, width, width, 0, isScaled, {0}}, 100, 40, 17);
+      Case more = c;
+      more.leaving = 130; // room for 30 rows behind those that are there
+      EXPECT_TRUE(hasSameBits(foundOf(more), foundOf(c))) << width << ", " << isScaled;
+    }
 }
 
 } // namespace

@@ -36,6 +36,22 @@ TEST_P(Simt, FreedUnwrittenAndHostMemory) {
   EXPECT_THAT(accusation(1, writeTo, onHost.data(), 0), HasSubstr("host memory: write"));
 }
 
+__device__ __attribute__((noinline)) int takeStack(int at) {
+  volatile char large[size_t(2) << 20];
+  large[at] = 1;
+  return large[at];
+}
+__global__ void takeStackOfOne(int *out) {
+  if (threadIdx.x == 40)
+    out[0] = takeStack(static_cast<int>(threadIdx.x));
+}
+
+TEST_P(Simt, StacksThatAreTooSmall) {
+  EXPECT_THAT(accusation(64, takeStackOfOne, device(1)),
+              testing::AllOf(HasSubstr("another thread's stack: write of 1 bytes by thread (40,0,0)"),
+                             HasSubstr("whose own has 1028 KiB and may be full")));
+}
+
 TEST(SimtDeathTest, TheHostTouchesDeviceMemory) {
   int *data = nullptr;
   GENREC_CUDA_CHECK(cudaMalloc(&data, 16));

@@ -11,6 +11,7 @@
 #include "RowMapping.h"
 
 #include "genrec/Target/EmitC/Fields.h"
+#include "genrec_rt/device_limits.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -393,6 +394,12 @@ LogicalResult CudaTarget::finish(const EmitCBuilder &b, KernelFunction &kernel) 
                             << " bytes of shared memory for the vectors of a row, but a block of a "
                                "device has "
                             << kMostBytes << "; use fewer or shorter vectors, or --target=cpu";
+  int64_t count = kernel.function.getNumArguments();
+  if (count > rt::kMostKernelArguments)
+    return emitError(b.loc) << "is fused into a kernel of " << count
+                            << " arguments, but a kernel of a device takes "
+                            << rt::kMostKernelArguments
+                            << "; combine fewer columns at once, or use --target=cpu";
   for (emitc::CallOpaqueOp array : sharedArrays) {
     SmallVector<Attribute> arguments(array.getTemplateArgs()->getValue());
     arguments[2] = b.templateInteger(sharedBytes);

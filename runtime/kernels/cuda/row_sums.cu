@@ -6,6 +6,8 @@
 #include "genrec_rt/kernels/cuda/row_mapping.h"
 #include "genrec_rt/kernels/shared/rowbody.h"
 
+#include <algorithm>
+
 namespace genrec::rt::kernels {
 namespace {
 
@@ -59,12 +61,20 @@ struct Tree {
   }
 };
 
+/// Results that a launch adds up, side by side: an argument of a kernel.
+struct SumResults {
+  static constexpr size_t kMost = 64;
+  SumResult of[kMost];
+  int count;
+};
+
 /// Where the sum of a column goes; null between the results.
 __device__ float *placeOf(const SumResults &results, int64_t column) {
   for (int i = 0; i < results.count; ++i) {
-    if (column < results.size[i])
-      return results.to[i] + column;
-    column -= sumFloats(results.size[i]);
+    const SumResult &result = results.of[i];
+    if (column < result.size)
+      return result.to + column;
+    column -= sumFloats(result.size);
     if (column < 0)
       break;
   }
@@ -114,12 +124,21 @@ __global__ void __launch_bounds__(kChunkThreads)
 } // namespace
 
 void addChunks(cudaStream_t stream, const genrec_domain *domain, const float *sums, int64_t floats,
-               const SumResults &results) {
-  // A row of threads reads whole cache lines.
-  const int columns = floats > 16 ? 32 : 16;
-  const cuda::LaunchShape shape{static_cast<unsigned>(cuda::blocksFor(floats, columns)),
-                                kChunkThreads};
-  GENREC_CUDA_LAUNCH(stream, shape, addChunksKernel, domain, sums, floats, columns, results);
+               std::span<const SumResult> results) {
+  for (; !results.empty(); results = results.subspan(std::min(results.size(), SumResults::kMost))) {
+    SumResults some{};
+    int64_t width = 0;
+    for (const SumResult &result : results.first(std::min(results.size(), SumResults::kMost))) {
+      some.of[some.count++] = result;
+      width += sumFloats(result.size);
+    }
+    // A row of threads reads whole cache lines.
+    const int columns = width > 16 ? 32 : 16;
+    const cuda::LaunchShape shape{static_cast<unsigned>(cuda::blocksFor(width, columns)),
+                                  kChunkThreads};
+    GENREC_CUDA_LAUNCH(stream, shape, addChunksKernel, domain, sums, floats, columns, some);
+    sums += width;
+  }
 }
 
 } // namespace genrec::rt::kernels

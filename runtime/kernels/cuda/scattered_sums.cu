@@ -171,9 +171,11 @@ __global__ void __launch_bounds__(kTermThreads)
   }
 }
 
-/// to[at] = the coefficient of the term at `at`.
+/// to[at] = the coefficient of the term at `at`, of those of rows; `begins` is where these begin,
+/// and the end of the last one. Behind it are places that no row has filled.
 __global__ void __launch_bounds__(kTermThreads)
-    orderCoefficients(const OrderedTerms from, int64_t count, float *to) {
+    orderCoefficients(const OrderedTerms from, const int64_t *begins, int64_t rows, float *to) {
+  const int64_t count = begins[rows];
   for (int64_t at = cuda::threadInGrid(); at < count; at += cuda::threadsInGrid()) {
     float coefficient;
     from.vector(at, coefficient);
@@ -259,7 +261,7 @@ void addUp(cudaStream_t stream, const ScatteredSum &sum, const Scratch &scratch)
   const auto slices = static_cast<int>(cuda::blocksFor(sum.shape.stride, L * V));
   OrderedTerms terms{sum.terms, sum.shape, scratch.order, nullptr};
   if (isSliced(sum.shape) && sum.shape.isScaled) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count), orderCoefficients, terms, count,
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count), orderCoefficients, terms, scratch.begins, sum.rows,
                        scratch.coefficients);
     terms.coefficients = scratch.coefficients;
   }

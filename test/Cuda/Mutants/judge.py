@@ -79,7 +79,7 @@ def write(drawn: dict[int, mutants.Mutant], folder: Path) -> None:
     """The runtime's headers and CUDA sources with these mutants."""
     for path in RUNTIME.rglob("*"):
         name = path.relative_to(RUNTIME).as_posix()
-        if path.suffix not in (".h", ".cu") and not name.startswith(("session/device_", "session/step_slot.cpp")):
+        if path.suffix not in (".h", ".cu") and not name.startswith("session/"):
             continue
         text = mutants.planted(path.read_bytes(), [(n, m) for n, m in drawn.items() if m.file == name])
         text = f'#include "mutants.h"\n#line 1 "{path}"\n{text}' if "simt::" in text else f'#line 1 "{path}"\n{text}'

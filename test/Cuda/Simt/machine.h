@@ -20,9 +20,9 @@ constexpr int kMostThreads = 1024;
 constexpr int kMostWarps = kMostThreads / kWarp;
 constexpr int kNamedBarriers = 16;
 constexpr size_t kMostStatic = 48 << 10, kMostShared = 227 << 10; ///< bytes of shared memory
-/// Of a thread's stack. Not a power of two: equal frames of all threads would be in one set of a
-/// cache.
-constexpr size_t kStackBytes = 132 << 10;
+/// Of a thread's stack: kernels of many columns, which are not optimised, have large frames. Not a
+/// power of two: equal frames of all threads would be in one set of a cache.
+constexpr size_t kStackBytes = 1028 << 10;
 
 /// Actors of a block are its threads, then one per warp for products, then some for bulk copies.
 constexpr size_t kBulkActors = 48;

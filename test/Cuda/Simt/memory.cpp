@@ -118,6 +118,9 @@ bool isIndex(const char *at) { return at >= __start_simt_indices && at < __stop_
 
 /// Of what is none of the memories of devices: kernels read constants there.
 [[gnu::noinline]] void checkProgram(const char *at, size_t bytes, bool isWrite) {
+  if (static_cast<size_t>(at - machine.block->stacks) < kMostThreads * kStackBytes)
+    fail("another thread's stack: " + accessText(bytes, isWrite) + " by " + self() +
+         ", whose own has " + std::to_string(kStackBytes >> 10) + " KiB and may be full");
   if (!isOfProgram(at))
     fail("host memory: " + accessText(bytes, isWrite) + " by " + self() +
          " of what is neither its stack nor shared nor device memory");

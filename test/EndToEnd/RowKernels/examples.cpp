@@ -227,7 +227,9 @@ void report(const char *name, std::vector<Memory> &memory, const std::vector<Arg
 class Sums {
 public:
   Sums(const Kernel &kernel, const genrec_step *step)
-      : kernel(kernel), results(makeResults(kernel)), device(step, kernel.shapes, results),
+      : kernel(kernel), results(makeResults(kernel)), chunkedRoom(results.size()),
+        scatteredRoom(results.size()),
+        device(step, kernel.shapes, results, chunkedRoom.data(), scatteredRoom.data()),
         chunks(launches::cutRows(kernel.rows, device.floats)) {
     for (int64_t size : kernel.results)
       floats += (size + 15) / 16 * 16;
@@ -243,16 +245,15 @@ public:
     if (device.floats)
       addOnCpu(onCpu, chunks, chunked);
     onDevice[kernel.arguments.size() - 1] = memory;
-    for (int i = 0; i < device.count; ++i)
-      launches::clearTerms(kStream, device.scattered[i]);
+    for (const launches::ScatteredSum &sum : device.scattered)
+      launches::clearTerms(kStream, sum);
     const int64_t rows = device.floats ? chunks.count : kernel.rows;
     kernel.onDevice(launches::detail::shapeOf(kernel.mapping, rows, rows), step, onDevice);
     if (device.floats)
       launches::addChunks(kStream, &step->domains[0], memory + device.words, device.floats,
                           device.chunked);
-    for (int i = 0; i < device.count; ++i)
-      launches::addTerms(kStream, device.scattered[i],
-                         memory + device.words + chunks.count * device.floats);
+    for (const launches::ScatteredSum &sum : device.scattered)
+      launches::addTerms(kStream, sum, memory + device.words + chunks.count * device.floats);
   }
 
   std::string compare() {
@@ -260,7 +261,7 @@ public:
     for (size_t i = 0; i < kernel.results.size(); ++i) {
       std::vector<float> found(static_cast<size_t>(kernel.results[i]));
       GENREC_CUDA_CHECK(
-          cudaMemcpy(found.data(), results.to[i], found.size() * 4, cudaMemcpyDeviceToHost));
+          cudaMemcpy(found.data(), results[i].to, found.size() * 4, cudaMemcpyDeviceToHost));
       const std::vector<float> &expected = kernel.shapes[i].terms ? whole : chunked;
       for (size_t k = 0; k < found.size(); ++k)
         if (float cpu = expected[static_cast<size_t>(at) + k];
@@ -274,11 +275,12 @@ public:
   }
 
 private:
-  static launches::SumResults makeResults(const Kernel &kernel) {
-    launches::SumResults results{};
+  static std::vector<launches::SumResult> makeResults(const Kernel &kernel) {
+    std::vector<launches::SumResult> results;
     for (int64_t size : kernel.results) {
-      GENREC_CUDA_CHECK(cudaMalloc(&results.to[results.count], static_cast<size_t>(size) * 4));
-      results.size[results.count++] = size;
+      float *to = nullptr;
+      GENREC_CUDA_CHECK(cudaMalloc(&to, static_cast<size_t>(size) * 4));
+      results.push_back({to, size});
     }
     return results;
   }
@@ -300,7 +302,9 @@ private:
   }
 
   const Kernel &kernel;
-  const launches::SumResults results;
+  const std::vector<launches::SumResult> results;
+  std::vector<launches::SumResult> chunkedRoom;
+  std::vector<launches::ScatteredSum> scatteredRoom;
   launches::detail::SumMemory device;
   const launches::RowChunks chunks;
   int64_t floats = 0; ///< of all results

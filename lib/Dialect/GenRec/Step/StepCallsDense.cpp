@@ -7,6 +7,7 @@
 #include "StepCalls.h"
 
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
+#include "genrec_rt/device_limits.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -221,6 +222,12 @@ static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitC
   FlatSymbolRefAttr symbol = getRowDomain(op.getQ().getType());
   if (!lookupDomain(op, symbol).getParentAttr())
     return op.emitOpError() << "needs rows of lists, but @" << symbol.getValue() << " is a root";
+  int64_t columns = (getRowSize(op.getQ().getType()) + getRowSize(op.getV().getType())) /
+                    static_cast<int64_t>(op.getHeads());
+  if (stage.target.hasDevice && columns > rt::kMostHeadColumns)
+    return op.emitOpError() << "has heads of " << columns
+                            << " columns, of keys and of values together, but a device has room for "
+                            << rt::kMostHeadColumns << "; use more heads, or --target=cpu";
   Value domain = stage.getDomain(symbol);
   Type genrecDomain = b.opaque("const genrec_domain");
   if (stage.target.hasDevice) // which counts lists there

@@ -7,6 +7,7 @@
 #include "StepCalls.h"
 
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
+#include "genrec_rt/device_limits.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -65,7 +66,18 @@ LogicalResult genrec::lowerCall(PairDomainsOp op, StageBuilder &stage) {
   return success();
 }
 
+/// Parts that are joined are arguments of a kernel on a device.
+static LogicalResult checkParts(Operation *op, size_t parts, const StageBuilder &stage) {
+  if (!stage.target.hasDevice || parts <= size_t(rt::kMostJoinedParts))
+    return success();
+  return op->emitOpError() << "joins " << parts << " parts, but a device joins "
+                           << rt::kMostJoinedParts
+                           << " at once; join them in several steps, or use --target=cpu";
+}
+
 LogicalResult genrec::lowerCall(ConcatDomainsOp op, StageBuilder &stage) {
+  if (failed(checkParts(op, op.getSources().size(), stage)))
+    return failure();
   DomainOp declaration = lookupDomain(op, op.getResult().getType().getDomain());
   SmallVector<Value> operands = {stage.getStep(), stage.getDomain(declaration.getParentAttr()),
                                  stage.getDomain(op.getResult())};
@@ -127,6 +139,8 @@ static ConcatDomainsOp getConcat(Operation *op, FlatSymbolRefAttr domain) {
 }
 
 LogicalResult genrec::lowerCall(ConcatRowsOp op, StageBuilder &stage) {
+  if (failed(checkParts(op, op.getParts().size(), stage)))
+    return failure();
   SmallVector<Value> operands = {stage.getStep(), stage.getDomain(op.getDomain()),
                                  stage.getPointer(op.getResult())};
   for (Value part : op.getParts())

@@ -47,10 +47,6 @@ inline int64_t mostLists(const genrec_domain *domain) {
   return domain->parent_domain ? domain->parent_domain->capacity : domain->capacity;
 }
 
-/// offsets[i] = where part i of a stacked domain has its room, and the domain itself.
-void describeStack(genrec_domain *domain, int64_t *offsets, int64_t count,
-                   const genrec_domain *const *parts, cudaStream_t stream);
-
 /// A root of `count` rows.
 inline void fixedRows(genrec_step *step, genrec_domain *domain, int64_t count) {
   // The runtime describes it as it was in the step before.
@@ -73,15 +69,13 @@ inline T *ownRows(const genrec_step *step, int32_t number, int64_t width, T *all
 
 /// The rows of all parts end to end. Each part has room for its capacity, which the host knows, so
 /// the domain has rows of no part between them: what is written there is no key (fillKeys), and
-/// readers of a part stop at its count.
-inline void stackDomains(genrec_step *step, genrec_domain *domain, int64_t *offsets, int64_t count,
-                         const genrec_domain *const *parts) {
+/// readers of a part stop at its count. Where parts begin nobody reads on a device.
+inline void stackDomains(genrec_step *step, genrec_domain *domain, int64_t * /*offsets*/,
+                         int64_t count, const genrec_domain *const *parts) {
   int64_t rows = 0;
   for (int64_t part = 0; part < count; ++part)
     rows += parts[part]->capacity;
-  describeRows(domain, rows);
-  domain->offsets = offsets;
-  describeStack(domain, offsets, count, parts, streamOf(step));
+  fixedRows(step, domain, rows);
 }
 
 /// Which rows of a column are there: all, where `valid` is null.

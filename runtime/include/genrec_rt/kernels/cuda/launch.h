@@ -149,55 +149,56 @@ namespace detail {
 
 /// Takes N pairs of where a result goes and its number of floats off the front of `rest`, then
 /// calls `launchRest` with what is left.
-template <int N, class Then> void takeResults(SumResults &, Then &&launchRest) {
+template <int N, class Then> void takeResults(SumResult *, Then &&launchRest) {
   static_assert(N == 0);
   launchRest();
 }
 template <int N, class Then, class... Rest>
-void takeResults(SumResults &results, Then &&launchRest, float *to, int64_t size, Rest... rest) {
-  results.to[results.count] = to;
-  results.size[results.count++] = size;
+void takeResults(SumResult *results, Then &&launchRest, float *to, int64_t size, Rest... rest) {
+  *results = {to, size};
   if constexpr (N == 1)
     launchRest(rest...);
   else
-    takeResults<N - 1>(results, launchRest, rest...);
+    takeResults<N - 1>(results + 1, launchRest, rest...);
 }
 
 /// How the memory of a launch that adds up results is laid out: the terms of scattered sums, the
 /// sums of chunks, and scratch, which the scattered sums use one after another.
 struct SumMemory {
-  SumResults chunked{};
+  std::span<SumResult> chunked;
   int64_t floats = 0; ///< of a chunk
-  ScatteredSum scattered[SumResults::kMost];
-  int count = 0;
+  std::span<ScatteredSum> scattered;
   int64_t words = 0, scratchBytes = 0;
 
-  SumMemory(const genrec_step *step, const SumShape *shapes, const SumResults &results) {
-    for (int i = 0; i < results.count; ++i) {
-      const SumShape &shape = shapes[i];
+  /// `chunkedRoom` and `scatteredRoom` have room for all results.
+  SumMemory(const genrec_step *step, const SumShape *shapes, std::span<const SumResult> results,
+            SumResult *chunkedRoom, ScatteredSum *scatteredRoom) {
+    size_t ofChunks = 0, ofTerms = 0;
+    for (const SumResult &result : results) {
+      const SumShape &shape = *shapes++;
       if (shape.terms == 0) {
-        chunked.to[chunked.count] = results.to[i];
-        chunked.size[chunked.count++] = results.size[i];
-        floats += (results.size[i] + 15) / 16 * 16; // sumFloats
+        chunkedRoom[ofChunks++] = result;
+        floats += (result.size + 15) / 16 * 16; // sumFloats
         continue;
       }
-      ScatteredSum &sum = scattered[count++];
+      ScatteredSum &sum = scatteredRoom[ofTerms++];
       const int64_t leaving = step->domains[shape.domain].capacity;
-      sum = {shape, {}, leaving, results.to[i], results.size[i] / shape.stride};
+      sum = {shape, {}, leaving, result.to, result.size / shape.stride};
       words += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled,
                               shape.isRounded);
       const int64_t bytes = scatteredScratchBytes(sum);
       scratchBytes = bytes > scratchBytes ? bytes : scratchBytes;
     }
+    chunked = {chunkedRoom, ofChunks};
+    scattered = {scatteredRoom, ofTerms};
   }
 
   /// Sets where terms lie, from `memory` on.
   void place(float *memory) {
-    for (int i = 0; i < count; ++i) {
-      const SumShape &shape = scattered[i].shape;
-      const int64_t leaving = scattered[i].leaving;
-      scattered[i].terms = scatteredTerms(memory, leaving, shape.terms);
-      memory += scatteredWords(leaving, shape.terms, shape.vectors, shape.width, shape.isScaled,
+    for (ScatteredSum &sum : scattered) {
+      const SumShape &shape = sum.shape;
+      sum.terms = scatteredTerms(memory, sum.leaving, shape.terms);
+      memory += scatteredWords(sum.leaving, shape.terms, shape.vectors, shape.width, shape.isScaled,
                                shape.isRounded);
     }
   }
@@ -213,19 +214,20 @@ template <int N, class... Parameters, class... Rest>
 void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping &mapping,
                 const SumShape (&shapes)[N], void (*kernel)(const genrec_step *, Parameters...),
                 Rest... rest) {
-  static_assert(N <= SumResults::kMost);
-  SumResults results{};
+  SumResult results[N];
   detail::takeResults<N>(
       results,
       [&](auto... pointers) {
-        detail::SumMemory sums(step, shapes, results);
+        SumResult chunked[N];
+        ScatteredSum scattered[N];
+        detail::SumMemory sums(step, shapes, results, chunked, scattered);
         const int64_t chunks = sums.floats ? mostChunks(domain->capacity, sums.floats) : 0;
         const int64_t words = sums.words + chunks * sums.floats;
         auto *memory = static_cast<float *>(scratchOf(step, words * 4 + sums.scratchBytes));
         sums.place(memory);
         const cudaStream_t stream = streamOf(step);
-        for (int i = 0; i < sums.count; ++i)
-          clearTerms(stream, sums.scattered[i]);
+        for (const ScatteredSum &sum : sums.scattered)
+          clearTerms(stream, sum);
         // Without sums of chunks every row is on its own.
         const int64_t rows = sums.floats ? chunks : domain->capacity;
         if (rows > 0)
@@ -234,8 +236,8 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
                              kernel, step->device, pointers..., memory);
         if (sums.floats)
           addChunks(stream, domain->device, memory + sums.words, sums.floats, sums.chunked);
-        for (int i = 0; i < sums.count; ++i)
-          addTerms(stream, sums.scattered[i], memory + words);
+        for (const ScatteredSum &sum : sums.scattered)
+          addTerms(stream, sum, memory + words);
       },
       rest...);
 }

@@ -12,6 +12,7 @@
 #define GENREC_RT_KERNELS_CUDA_LIST_DOMAINS_H
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/device_limits.h"
 
 #include <cstdint>
 #include <cuda_runtime.h>
@@ -47,7 +48,7 @@ void lengthenLists(const genrec_domain *source, int64_t least, bool front, const
 
 /// Domains that are joined, in device memory: arguments of kernels.
 struct JoinedDomains {
-  static constexpr int kMost = 128;
+  static constexpr int kMost = kMostJoinedParts;
   const genrec_domain *parts[kMost];
   int count = 0;
 };

@@ -13,21 +13,21 @@
 
 #include <cuda_runtime.h>
 
+#include <span>
+
 namespace genrec::rt::kernels {
 
-/// Where the sums of a kernel's results go, which lie side by side in those of a chunk, each in
-/// whole cache lines (sumFloats).
-struct SumResults {
-  static constexpr int kMost = 64;
-  float *to[kMost];
-  int64_t size[kMost]; ///< floats
-  int count;
+/// Where the sum of a kernel's result goes.
+struct SumResult {
+  float *to = nullptr;
+  int64_t size = 0; ///< floats
 };
 
 /// Adds the sums of the chunks that the rows of `domain` (in device memory) are cut into, `floats`
-/// each, into `results`; zeros where there are no rows.
+/// each, into `results`, which lie side by side in those of a chunk, each in whole cache lines
+/// (sumFloats); zeros where there are no rows.
 void addChunks(cudaStream_t stream, const genrec_domain *domain, const float *sums, int64_t floats,
-               const SumResults &results);
+               std::span<const SumResult> results);
 
 } // namespace genrec::rt::kernels
 

@@ -12,6 +12,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_PLAIN_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_PLAIN_H
 
+#include "genrec_rt/device_limits.h"
 #include "genrec_rt/kernels/cuda/attention/backward_space.h"
 #include "genrec_rt/kernels/cuda/attention/plain_tiles.h"
 #include "genrec_rt/kernels/cuda/lane_reduction.h"
@@ -258,6 +259,7 @@ __global__ void __launch_bounds__(kPlainThreads)
                           AttentionGradients<typename C::Element> gradients, BackwardSpace space,
                           int tilesPerList, int pairBits) {
   using Shared = plain::Shared<C, true>;
+  static_assert(C::Qk + C::V > kMostHeadColumns || sizeof(Shared) <= 227 << 10);
   GENREC_DYNAMIC_SHARED(Shared, shared);
   constexpr int kTile = kPlainTile<C>, kRows = plain::kRows<C>;
   const AttentionUnit<C, kTile> unit(args, blockIdx.x, tilesPerList, C::Causal);
