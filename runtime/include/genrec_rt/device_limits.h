@@ -1,0 +1,25 @@
+//===- device_limits.h - What kernels of a device have room for --*- C++ -*-===//
+//
+// What the compiler refuses, so that no model fails when it runs, or in nvcc.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_DEVICE_LIMITS_H
+#define GENREC_RT_DEVICE_LIMITS_H
+
+#include <cstdint>
+
+namespace genrec::rt {
+
+/// Lists, or values of lists, that are joined by one call: arguments of its kernel.
+constexpr int64_t kMostJoinedParts = 128;
+/// Columns of a head's keys and values together: a tile of both and of their gradients is in shared
+/// memory, of which a block has 227 KiB.
+constexpr int64_t kMostHeadColumns = 1760;
+/// Pointers that a kernel takes: 32,764 bytes of arguments, from CUDA 12.1 and compute capability
+/// 7.0 on.
+constexpr int64_t kMostKernelArguments = 32764 / 8;
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_DEVICE_LIMITS_H

@@ -1,0 +1,17 @@
+# ruff: noqa: E501 -- a defect per line
+"""What drawn mutants (Mutants/judge.py) showed that tests had no input for."""
+
+from planting import Defect
+
+CACHED, PRODUCTS, DOMAINS = "embedding/cuda/cached_store.cu", "kernels/cuda/library_products.cu", "kernels/cuda/list_domains.cu"
+ONE_ID, EPILOGUE = "CudaCached/StoreConformance/0.OneIdByItself", "LibraryProducts.RowsTimesAWeight"
+
+DRAWN = [
+    Defect("a single id is not searched in the cache", CACHED, ONE_ID, "table.find(on, ids, valid, count, rows, missing);\n  if (count > 0)\n    pointToCached(ids, valid, count, rows, streamOf(on));", "table.find(on, ids, valid, count, rows, missing);\n  if (count > 1)\n    pointToCached(ids, valid, count, rows, streamOf(on));"),
+    Defect("a single row is exported without its id", CACHED, ONE_ID, "rows && !ids && count > 0", "false"),
+    Defect("an activation is left out where a residual is added", PRODUCTS, EPILOGUE, "p.residual && !p.pre && p.activation == Activation::none", "p.residual && !p.pre"),
+    Defect("an activation is left out where nobody keeps its sums", PRODUCTS, EPILOGUE, "p.activation != Activation::none", "false"),
+    Defect("cut lists are below nothing", DOMAINS, "ListDomains.Truncated", "above ? above : source->parent_domain", "above"),
+    Defect("all portions of a rank are its first", "ranks/cuda/portion_sums.cu", "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*", "own.first + sum.given++", "own.first"),
+    Defect("ids of one table are cut to a table's bits", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.Rows*OfTheHost/*", "isOne ? key : key & ((int64_t(1) << owners.keyBits[store]) - 1)", "key & ((int64_t(1) << owners.keyBits[store]) - 1)"),
+]  # fmt: skip
