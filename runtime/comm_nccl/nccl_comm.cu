@@ -6,9 +6,11 @@
 #include "genrec_rt/forwarding_comm.h"
 #include "nccl_library.h"
 
-#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -29,28 +31,39 @@ std::string textOf(const CommPurpose &purpose) {
   return std::string(purpose.what) + " of step " + std::to_string(purpose.step);
 }
 
+/// How long what a communicator has under way may take to end.
+constexpr std::chrono::seconds kStopPatience(5);
+
 class NcclComm;
 
-/// Looks after all communicators that a thread has called: one may carry the next step's keys while
-/// the thread waits for what another one brings.
-class Watched final : public WaitWatch {
+/// The communicators of a rank: the first one and its duplicates. A wait of the host looks after
+/// all of them: one may carry the next step's keys while the host waits for what another one
+/// brings, and a stream may have exchanges of several.
+class NcclRank final : public WaitWatch {
 public:
+  explicit NcclRank(Communicator &host) : host(host) {}
+  ~NcclRank() override { unwatch(*this); }
   void add(NcclComm &comm);
   void remove(NcclComm &comm);
   void look(std::chrono::nanoseconds waited) override;
+  /// Ends what all of them have under way.
+  void stop() noexcept;
+
+  Communicator &host; ///< of the first one, by which ranks tell what ends all
 
 private:
-  std::vector<NcclComm *> comms; ///< in the order of their first calls
+  std::mutex mutex; ///< any thread may stop them
+  std::vector<NcclComm *> comms;
 };
-
-thread_local Watched watched;
 
 class NcclComm final : public ForwardingComm {
 public:
-  explicit NcclComm(Communicator &host) : NcclComm(host, nullptr) {}
-  /// Owns `owned`, which is `host`, or null.
-  NcclComm(Communicator &host, std::unique_ptr<Communicator> owned)
-      : ForwardingComm(host), owned(std::move(owned)), host(host), nccl(NcclLibrary::get()),
+  /// A duplicate is one of the same `rank`; null: the first one. Owns `owned`, which is `host`, or
+  /// null.
+  explicit NcclComm(Communicator &host, std::shared_ptr<NcclRank> of = nullptr,
+                    std::unique_ptr<Communicator> owned = nullptr)
+      : ForwardingComm(host), owned(std::move(owned)), host(host), isFirst(!of),
+        rank(of ? std::move(of) : std::make_shared<NcclRank>(host)), nccl(NcclLibrary::get()),
         checks(std::getenv("GENREC_COMM_CHECK") != nullptr) {
     NcclLibrary::UniqueId id{};
     runTogether(&host, [&] { // NCCL may be missing on some
@@ -59,24 +72,31 @@ public:
     });
     host.broadcast(id.bytes, sizeof id, 0);
     check(nccl.commInitRank(&comm, getSize(), id, getRank()), "cannot connect GPUs");
+    rank->add(*this);
   }
   ~NcclComm() override {
-    watched.remove(*this);
-    if (host.getError())
-      stopCalls(); // a rank has failed: what waits for it has no end
-    if (comm && !isAborted)
+    rank->remove(*this);
+    if (host.getError() || std::uncaught_exceptions() > exceptions)
+      stop(); // destroying it is collective: not where a rank has failed, another one or this one
+    if (!isStopped)
       (void)nccl.commDestroy(comm);
+    else if (stopped.valid())
+      (void)stopped.wait_for(kStopPatience);
+    if (lastEnd)
+      (void)cudaEventDestroy(lastEnd);
   }
 
   std::string getName() const override { return "nccl"; }
   void abort(const std::string &why) noexcept override {
     host.abort(why);
-    stopCalls();
+    if (isFirst)
+      rank->stop();
   }
+  void enter() override { watch(*rank); }
   std::unique_ptr<Communicator> duplicate() override {
     std::unique_ptr<Communicator> other = ForwardingComm::duplicate();
     Communicator &its = *other;
-    auto copy = std::make_unique<NcclComm>(its, std::move(other));
+    auto copy = std::make_unique<NcclComm>(its, rank, std::move(other));
     copy->setPatience(getPatience());
     return copy;
   }
@@ -89,19 +109,18 @@ protected:
     throwOthersError();
     if (checks)
       announce(send, receive);
-    watched.add(*this);
-    lastStream = on;
-    const int32_t rank = getRank();
-    if (send[rank].bytes != receive[rank].bytes)
-      fail("rank " + std::to_string(rank) + " sends itself " + std::to_string(send[rank].bytes) +
-           " bytes and expects " + std::to_string(receive[rank].bytes));
-    if (send[rank].bytes > 0)
-      GENREC_CUDA_CHECK(cudaMemcpyAsync(receive[rank].data, send[rank].data,
-                                        static_cast<size_t>(send[rank].bytes),
+    watch(*rank);
+    const int32_t self = getRank();
+    if (send[self].bytes != receive[self].bytes)
+      fail("rank " + std::to_string(self) + " sends itself " + std::to_string(send[self].bytes) +
+           " bytes and expects " + std::to_string(receive[self].bytes));
+    if (send[self].bytes > 0)
+      GENREC_CUDA_CHECK(cudaMemcpyAsync(receive[self].data, send[self].data,
+                                        static_cast<size_t>(send[self].bytes),
                                         cudaMemcpyDeviceToDevice, on));
     check(nccl.groupStart(), "cannot begin an exchange");
     for (int32_t peer = 0; peer < getSize(); ++peer) {
-      if (peer == rank)
+      if (peer == self)
         continue;
       if (send[peer].bytes > 0)
         check(nccl.send(send[peer].data, static_cast<size_t>(send[peer].bytes), NcclLibrary::kBytes,
@@ -113,19 +132,44 @@ protected:
               "cannot receive from rank " + std::to_string(peer));
     }
     check(nccl.groupEnd(), "an exchange failed");
+    markEnd(on);
     std::this_thread::sleep_for(latency);
   }
 
 public:
-  /// Over and over while the host waits for the device.
+  /// Over and over while the host waits for the device. What is wrong with a communicator that has
+  /// nothing under way is told where it is called next, and so is what a duplicate was aborted
+  /// with: others have made the exchanges before that.
   void look(std::chrono::nanoseconds waited) {
-    throwOthersError();
+    if (isStopped)
+      return; // whoever has stopped it knows why
+    const std::optional<std::string> error = rank->host.getError();
     int state = NcclLibrary::kSuccess;
     check(nccl.commGetAsyncError(comm, &state), "cannot ask for errors");
-    if (state != NcclLibrary::kSuccess && state != NcclLibrary::kInProgress)
-      check(state, "an exchange failed");
-    if (waited > getPatience() && cudaStreamQuery(lastStream) == cudaErrorNotReady)
-      fail(describeWait("others"));
+    const bool hasFailed = state != NcclLibrary::kSuccess && state != NcclLibrary::kInProgress;
+    const bool isLate = waited > getPatience();
+    if ((!error && !hasFailed && !isLate) || !isUnderWay())
+      return;
+    if (error)
+      throw CommError(*error);
+    check(state, "an exchange failed");
+    fail(describeWait("others"));
+  }
+
+  /// Ends what is under way on the device: on a thread of its own, as NCCL waits for the device
+  /// meanwhile, which may wait for what other communicators have under way.
+  void stop() noexcept {
+    std::lock_guard lock(mutex);
+    if (!comm || isStopped)
+      return;
+    isStopped = true;
+    try {
+      std::packaged_task<void()> end([&nccl = nccl, comm = comm] { abortCalls(nccl, comm); });
+      stopped = end.get_future();
+      std::thread(std::move(end)).detach();
+    } catch (const std::exception &) { // there is no thread
+      abortCalls(nccl, comm);
+    }
   }
 
 private:
@@ -161,11 +205,21 @@ private:
     }
   }
 
+  void markEnd(cudaStream_t on) {
+    if (!lastEnd)
+      GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&lastEnd, cudaEventDisableTiming));
+    GENREC_CUDA_CHECK(cudaEventRecord(lastEnd, on));
+  }
+  bool isUnderWay() const { return lastEnd && cudaEventQuery(lastEnd) == cudaErrorNotReady; }
+
   void throwOthersError() {
     if (std::optional<std::string> other = host.getError()) {
-      stopCalls();
+      if (isFirst)
+        rank->stop();
       throw CommError(*other);
     }
+    if (isStopped) // with another one of this rank
+      throw CommError("rank " + std::to_string(getRank()) + " has ended its exchanges");
   }
 
   void check(int result, const std::string &what) {
@@ -185,41 +239,51 @@ private:
     throw error;
   }
 
-  /// Ends what is under way on the device.
-  void stopCalls() noexcept {
-    std::lock_guard lock(mutex);
-    if (comm && !isAborted)
-      (void)nccl.commAbort(comm);
-    isAborted = true;
+  static void abortCalls(const NcclLibrary &nccl, NcclLibrary::Comm comm) {
+    (void)nccl.commAbort(comm);
   }
 
   std::unique_ptr<Communicator> owned;
   Communicator &host;
+  const bool isFirst;
+  const std::shared_ptr<NcclRank> rank;
   const NcclLibrary &nccl;
   const bool checks;
   const std::chrono::microseconds latency = askedLatency();
+  const int exceptions = std::uncaught_exceptions(); ///< on their way when it was made
   NcclLibrary::Comm comm = nullptr;
-  std::mutex mutex;
-  bool isAborted = false;
+  std::mutex mutex; ///< of `stop`
+  std::atomic<bool> isStopped = false;
+  std::future<void> stopped; ///< when NCCL has ended what was under way
   int64_t announced = 0;
-  cudaStream_t lastStream = nullptr; ///< of the last exchange
+  cudaEvent_t lastEnd = nullptr; ///< of the last exchange; null: there was none
 };
 
-void Watched::add(NcclComm &comm) {
-  if (std::ranges::find(comms, &comm) == comms.end())
-    comms.push_back(&comm);
-  watch(*this);
+void NcclRank::add(NcclComm &comm) {
+  const std::lock_guard lock(mutex);
+  comms.push_back(&comm);
 }
 
-void Watched::remove(NcclComm &comm) {
+void NcclRank::remove(NcclComm &comm) {
+  const std::lock_guard lock(mutex);
   std::erase(comms, &comm);
-  if (comms.empty())
-    unwatch(*this);
 }
 
-void Watched::look(std::chrono::nanoseconds waited) {
+void NcclRank::stop() noexcept {
+  const std::lock_guard lock(mutex);
   for (NcclComm *comm : comms)
-    comm->look(waited);
+    comm->stop();
+}
+
+/// Without the lock: communicators come and go where nobody else of the rank waits.
+void NcclRank::look(std::chrono::nanoseconds waited) {
+  try {
+    for (NcclComm *comm : comms)
+      comm->look(waited);
+  } catch (...) { // what is waited for may wait for any of them
+    stop();
+    throw;
+  }
 }
 
 } // namespace

@@ -66,6 +66,9 @@ namespace {
 NcclLibrary load() {
   const char *given = std::getenv("GENREC_NCCL_LIBRARY");
   const char *name = given ? given : "libnccl.so.2";
+  // Several communicators may be at work at once: their kernels begin in the order of the host's
+  // calls, which is that of all ranks (since 2.26). NCCL reads it once it is loaded.
+  (void)setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", /*overwrite=*/0);
   void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     throw Error(std::string("cannot load NCCL, which ranks on several GPUs need: ") + dlerror(),

@@ -17,9 +17,9 @@
 using namespace genrec::rt;
 
 /// What a portion gives to the step's sums; null where it is alone, or runs once more to look for
-/// NaNs.
-static RankStep *givesTo(const StepSlot &slot) {
-  return slot.isFindingNonFinite ? nullptr : slot.rankStep;
+/// NaNs, or has failed: of a lookup that ended early there are no rows to give sums for.
+static RankStep *givesTo(StepSlot &slot) {
+  return slot.isFindingNonFinite || slot.failure.any() ? nullptr : slot.rankStep;
 }
 
 extern "C" {

@@ -4,16 +4,18 @@
 
 #include "genrec_rt/device.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace genrec::rt {
 
 DeviceAhead::DeviceAhead(Ranks &ranks, Pipeline &pipeline, Device &device)
-    : ranks(ranks), pipeline(pipeline), device(device), comm(ranks.comm().duplicate()) {}
+    : ranks(ranks), pipeline(pipeline), device(device), comm(ranks.dispatchComm()),
+      roundsBefore(comm.rounds()) {}
 
 void DeviceAhead::start() {
   result = {};
-  error = failureOf(*comm, [&] { dispatch(); });
+  error = failureOf(comm, [&] { dispatch(); });
 }
 
 DispatchedStep DeviceAhead::take() {
@@ -23,14 +25,16 @@ DispatchedStep DeviceAhead::take() {
 }
 
 void DeviceAhead::stop() {
+  const char hasFailed = error != nullptr;
+  std::vector<char> all(ranks.comm().getSize());
+  ranks.comm().allGather(&hasFailed, all.data(), 1);
+  if (std::ranges::find(all, 1) != all.end()) { // others may have sent keys that nobody receives
+    comm.abort("nobody takes the step that was dispatched");
+    ranks.dropDispatchComm();
+  }
   device.use(DeviceQueue::dispatch);
   device.synchronize();
   device.use(DeviceQueue::compute);
-}
-
-void DeviceAhead::abort(const std::string &why) noexcept {
-  pipeline.stop();
-  comm->abort(why);
 }
 
 void DeviceAhead::dispatch() {
@@ -50,7 +54,7 @@ void DeviceAhead::dispatch() {
   for (StepSlot *slot : taken)
     slot->runDispatch();
   const int64_t begin = profileClock();
-  step.ask(*comm);
+  step.ask(comm);
   if (last.profile)
     last.spans.add(Phase::exchangeAhead, begin, profileClock());
   result = {&step, taken};

@@ -17,8 +17,6 @@
 #include "dispatch_ahead.h"
 
 #include <exception>
-#include <memory>
-#include <string>
 #include <vector>
 
 namespace genrec::rt {
@@ -33,10 +31,11 @@ public:
   void start();
   /// The step that was started last. The slots stay until the call after the next one.
   DispatchedStep take();
-  /// The run ends, and nobody takes the step that was started: waits for what is queued of it.
+  /// The run ends, and nobody takes the step that was started, nor what went wrong with it: waits
+  /// for what is queued of it. Collective.
   void stop();
-  int64_t rounds() const { return comm->rounds(); }
-  void abort(const std::string &why) noexcept;
+  /// Of this run, so far; not behind `stop`.
+  int64_t rounds() const { return comm.rounds() - roundsBefore; }
 
 private:
   void dispatch();
@@ -44,7 +43,8 @@ private:
   Ranks &ranks;
   Pipeline &pipeline;
   Device &device;
-  std::unique_ptr<Communicator> comm;
+  Communicator &comm;
+  const int64_t roundsBefore;       ///< of other runs
   std::vector<StepSlot *> slots[2]; ///< by step, in turns
   size_t turn = 0;
   DispatchedStep result;

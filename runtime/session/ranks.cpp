@@ -64,9 +64,10 @@ Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &mode
     : communicator(comm), count(portions),
       range(getPortions(portions, comm.getRank(), comm.getSize())),
       tables(model, given, replicated), overlapping(overlapOf(overlap, comm, device)),
-      turns([device] {
+      turns([device, &comm] {
         if (device)
           device->enter();
+        comm.enter();
       }),
       steps{{comm, portions, model, tables, shards, travel, turns, device},
             {comm, portions, model, tables, shards, travel, turns,
@@ -95,6 +96,21 @@ void Ranks::beginCompute(RankStep &step, bool updates) {
   if (updates && mayBeAhead && !ahead)
     ahead = std::make_unique<SumsAhead>(communicator);
   step.setAhead(updates && isAhead ? ahead.get() : nullptr);
+}
+
+Communicator &Ranks::dispatchComm() {
+  if (!ofDispatch)
+    ofDispatch = communicator.duplicate();
+  return *ofDispatch;
+}
+
+void Ranks::abort(const std::string &why) noexcept {
+  communicator.abort(why);
+  if (ahead)
+    ahead->abort(why);
+  for (Communicator *other : {aheadOnDevice.get(), ofDispatch.get()})
+    if (other)
+      other->abort(why);
 }
 
 bool Ranks::chooseNext() {

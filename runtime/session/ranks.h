@@ -193,13 +193,13 @@ public:
   void beginCompute(RankStep &step, bool updates);
   /// See RankStep; also finds out whether sums should travel ahead in the next step.
   void exchangeSums(RankStep &step, bool updates, OwnReport own);
-  /// The run ends by an exception that says `why`.
-  void abortAhead(const std::string &why) noexcept {
-    if (ahead)
-      ahead->abort(why);
-    if (aheadOnDevice)
-      aheadOnDevice->abort(why);
-  }
+  /// Of a device: what the next step's keys travel by, for all runs. Collective at the first call.
+  Communicator &dispatchComm();
+  /// From here on there is another one. All ranks at the same time.
+  void dropDispatchComm() { ofDispatch.reset(); }
+  /// Ends what is under way on all ranks, by all communicators: the run ends by an exception that
+  /// says `why`.
+  void abort(const std::string &why) noexcept;
   int64_t roundsAhead() const {
     return ahead ? ahead->rounds() : aheadOnDevice ? aheadOnDevice->rounds() : 0;
   }
@@ -218,6 +218,7 @@ private:
   bool mayBeAhead = false;                     ///< some sum is large enough, and may travel ahead
   std::unique_ptr<SumsAhead> ahead;            ///< once a step updates
   std::unique_ptr<Communicator> aheadOnDevice; ///< of a device, in place of it
+  std::unique_ptr<Communicator> ofDispatch;    ///< see dispatchComm
   bool isAhead = false;
   std::optional<AheadTrial> trial; ///< of rank 0
   int64_t lastEnd = 0;             ///< of a step, by profileClock

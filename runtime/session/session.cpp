@@ -174,10 +174,10 @@ int64_t Session::run(Mode mode, BatchSource &source,
                     impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
   if (impl->state.onDevice && !impl->state.ranks)
     return impl->runQueued(mode, pipeline, onStep, looksAfter);
-  if (impl->overlap == Overlap::none)
-    return impl->runInTurn(mode, pipeline, onStep);
-  return impl->state.onDevice ? impl->runAheadOnDevice(mode, pipeline, onStep)
-                              : impl->runAhead(mode, pipeline, program(mode), onStep);
+  if (impl->state.onDevice)
+    return impl->runRanksOnDevices(mode, pipeline, onStep);
+  return impl->overlap == Overlap::none ? impl->runInTurn(mode, pipeline, onStep)
+                                        : impl->runAhead(mode, pipeline, program(mode), onStep);
 }
 
 LookupCounts Session::countLookups(Mode mode, BatchSource &source) {

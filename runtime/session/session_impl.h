@@ -47,6 +47,9 @@ struct Session::Impl {
                    const OnStep &onStep);
   /// The same on a device (device_ahead.h).
   int64_t runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnStep &onStep);
+  /// Of several portions on devices, as `overlap` says. What goes wrong on this rank, between two
+  /// steps, too, ends the others first: what it has queued may wait for them, and they for it.
+  int64_t runRanksOnDevices(Mode mode, Pipeline &pipeline, const OnStep &onStep);
 
   void choosePlacement(const SessionOptions &options);
 
@@ -105,15 +108,9 @@ private:
     try {
       body();
       roundsInSteps += state.ranks ? state.ranks->comm().rounds() - before : 0;
-    } catch (const CommError &error) { // they know
-      if (state.ranks)
-        state.ranks->abortAhead(error.what());
-      throw;
     } catch (const std::exception &error) {
-      if (state.ranks) {
-        state.ranks->comm().abort(error.what());
-        state.ranks->abortAhead(error.what());
-      }
+      if (state.ranks)
+        state.ranks->abort(error.what());
       throw;
     }
   }

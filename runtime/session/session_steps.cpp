@@ -305,33 +305,37 @@ int64_t Session::Impl::runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnS
     ahead.start();
     ++dispatchedAhead;
   });
-  try {
-    ahead.start();
-    for (int64_t count = 1;; ++count) {
-      DispatchedStep next = ahead.take();
-      if (next.slots.empty()) {
-        roundsAhead += ahead.rounds();
-        return count - 1;
-      }
-      beginOutputs();
-      isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
-      onRanks([&] {
-        exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
-        runAfterDispatch(next.slots, next.step);
-      });
-      StepReport report = finish(mode, next.slots, next.step);
-      if (onStep && !onStep(report)) {
-        ahead.stop();
-        roundsAhead += ahead.rounds();
-        return count;
-      }
-      if (isAlone)
-        ahead.start();
-      pipeline.release();
+  ahead.start();
+  for (int64_t count = 1;; ++count) {
+    DispatchedStep next = ahead.take();
+    if (next.slots.empty()) {
+      roundsAhead += ahead.rounds();
+      return count - 1;
     }
-  } catch (const std::exception &error) { // of NCCL, what either communicator has under way ends
-    ahead.abort(error.what());
-    state.ranks->comm().abort(error.what());
+    beginOutputs();
+    isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
+    onRanks([&] {
+      exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
+      runAfterDispatch(next.slots, next.step);
+    });
+    StepReport report = finish(mode, next.slots, next.step);
+    if (onStep && !onStep(report)) {
+      roundsAhead += ahead.rounds();
+      ahead.stop();
+      return count;
+    }
+    if (isAlone)
+      ahead.start();
+    pipeline.release();
+  }
+}
+
+int64_t Session::Impl::runRanksOnDevices(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
+  try {
+    return overlap == Overlap::none ? runInTurn(mode, pipeline, onStep)
+                                    : runAheadOnDevice(mode, pipeline, onStep);
+  } catch (const std::exception &error) {
+    state.ranks->abort(error.what());
     throw;
   }
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "rank_model.h"
+#include "rank_batches.h"
 
 #include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/placement.h"
@@ -22,7 +22,6 @@ namespace genrec::rt::cuda::test {
 namespace {
 
 constexpr int64_t kIds = kLaterIds;
-constexpr int32_t kPortions = 4;
 
 /// What all ranks have in the end.
 struct Result {
@@ -49,33 +48,6 @@ struct How {
   bool isReplicated = false; ///< every rank has all rows
   bool chooses = false;      ///< ranks choose that
   bool meetsLate = false;    ///< between the rows that portions touch and their sums
-};
-
-/// Rows [n p / S, n (p + 1) / S) of a batch.
-Samples portionOf(const Samples &batch, int32_t portion) {
-  const auto count = static_cast<int64_t>(batch.ids.size());
-  const int64_t first = count * portion / kPortions, last = count * (portion + 1) / kPortions;
-  return {{batch.ids.begin() + first, batch.ids.begin() + last},
-          {batch.labels.begin() + first, batch.labels.begin() + last}};
-}
-
-class PortionSource : public BatchSource {
-public:
-  PortionSource(const std::vector<Samples> &samples, PortionRange own) {
-    for (const Samples &each : samples)
-      for (int32_t portion = own.first; portion < own.first + own.count; ++portion)
-        batches.push_back(batchOf(portionOf(each, portion)));
-  }
-  bool next(Batch &batch) override {
-    if (at == batches.size())
-      return false;
-    std::swap(batch, batches[at++]);
-    return true;
-  }
-
-private:
-  std::vector<Batch> batches;
-  size_t at = 0;
 };
 
 class DeviceRanks : public testing::TestWithParam<uint64_t> {
@@ -388,31 +360,6 @@ TEST_P(DeviceRanks, MayEndWhileTheNextOneIsDispatched) {
   std::vector<Samples> seen(batches.begin(), batches.begin() + 3);
   seen.push_back(batches.front());
   EXPECT_EQ(train(2, {Overlap::keys}, batches, {batches.front()}), train(1, {Overlap::none}, seen));
-}
-
-struct TornSource : BatchSource {
-  bool next(Batch &) override { throw Error("the file is torn"); }
-};
-
-/// The first step is dispatched ahead of nothing: no exchange behind it tells what went wrong.
-TEST_P(DeviceRanks, HearWhatWentWrongAhead) {
-  simt::options() = {.seed = GetParam() + simt::defaultSeed() - 1, .devices = 2};
-  auto run = [&](Communicator &comm) {
-    SessionOptions options;
-    options.threads = 1;
-    options.comm = &comm;
-    options.portions = kPortions;
-    options.overlap = Overlap::keys;
-    Session session(rankModel(), options);
-    TornSource source;
-    session.run(Mode::train, source, {}, {});
-    ADD_FAILURE() << "rank " << comm.getRank() << " has not heard of it";
-  };
-  try {
-    runThreadRanks(2, run);
-  } catch (const std::exception &error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("the file is torn"));
-  }
 }
 
 /// What sessions of so many ranks say; empty: nothing.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../runtime/session/device_memory.h"
 #include "../../runtime/session/device_state.h"
 #include "../../runtime/session/device_updates.h"
 #include "../../runtime/session/ranks.h"
@@ -68,6 +69,25 @@ TEST_F(DevicePromises, MemoryThatIsGivenBackRaisesItsVersion) {
   const int64_t before = device->memoryVersion();
   device->release(memory);
   EXPECT_GT(device->memoryVersion(), before);
+}
+
+/// What a graph's launches would take and free is neither there before them nor behind them.
+TEST_F(DevicePromises, MemoryDoesNotMoveWhileAStepIsCaptured) {
+  DeviceMemory memory(*device, "buffers");
+  DeviceArray<int> array("array");
+  const auto stream = static_cast<cudaStream_t>(device->stream());
+  memory.ensure(100);
+  const int *before = array.ensure(4, stream);
+  device->beginCapture();
+  EXPECT_THROW(memory.ensure(100'000), Error);
+  EXPECT_THROW(array.ensure(1000, stream), Error);
+  EXPECT_EQ(array.data(), before);
+  EXPECT_EQ(array.capacity(), 4);
+  std::string why;
+  EXPECT_TRUE(device->endCapture(&why)) << why;
+  EXPECT_EQ(namedBytes("buffers"), 0);
+  EXPECT_NE(memory.ensure(100'000), nullptr);
+  EXPECT_NE(array.ensure(1000, stream), before);
 }
 
 /// A store that never waited again would take more memory for ids that it has already.

@@ -11,6 +11,7 @@
 #include "note_copy.h"
 #include "scratch.h"
 
+#include "genrec_rt/kernels/cuda/attention/attention.h"
 #include "genrec_rt/kernels/cuda/cross_attention.h"
 #include "genrec_rt/kernels/cuda/item_scores.h"
 #include "genrec_rt/kernels/cuda/linear_products.h"
@@ -211,6 +212,23 @@ TEST(LargeSizes, CrossAttention) {
     addTo(all, out), addTo(all, dQ), addTo(all, dK), addTo(all, dV);
     return all;
   });
+}
+
+/// A block for each tile, and a tile for each row or more.
+TEST(LargeSizes, AttentionHasABlockForEachTileOrSaysThatItHasNot) {
+  constexpr int kTile = 64;
+  AttentionArgs<float> args;
+  args.parents = 1 << 20, args.heads = 8, args.maxLength = 255 * kTile;
+  EXPECT_EQ(detail::gridOf(args, kTile).x, 8U * 255U << 20);
+  args.maxLength += 1;
+  try {
+    (void)detail::gridOf(args, kTile);
+    ADD_FAILURE() << "2^31 blocks";
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(),
+                 "attention of 8 heads over 1048576 lists of up to 16321 entries takes 2147483648 "
+                 "blocks, and a launch has 2147483647 at most");
+  }
 }
 
 /// Grids of one block in y and z.

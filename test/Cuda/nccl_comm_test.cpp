@@ -144,11 +144,13 @@ TEST_P(NcclComm, WhoStaysIsWatched) {
                   [](Communicator &comm, conformance::Memory &memory) {
                     comm.setPatience(std::chrono::milliseconds(100));
                     std::unique_ptr<Communicator> other = comm.duplicate();
+                    if (comm.getRank() == 0) {
+                      comm.setPurpose({"the sums", 37});
+                      exchangeWithOther(comm, memory, 8, 8, /*waits=*/false);
+                    }
+                    other.reset();
                     if (comm.getRank() == 1)
                       return sleepUntilFailed(comm, std::chrono::seconds(4));
-                    comm.setPurpose({"the sums", 37});
-                    exchangeWithOther(comm, memory, 8, 8, /*waits=*/false);
-                    other.reset();
                     waitForStream(static_cast<cudaStream_t>(memory.where().stream));
                   }),
               HasSubstr("which has not come to the sums of step 37"));
@@ -217,6 +219,7 @@ TEST_P(NcclComm, TheReasonIsToldRatherThanWhatFollows) {
                            if (host.getRank() == 1)
                              return comm->abort("no rows");
                            sleepUntilFailed(inner);
+                           std::this_thread::sleep_for(std::chrono::milliseconds(50));
                            exchangeWithOther(*comm, memory, 8, 8);
                          }),
               HasSubstr("rank 1: no rows"));
@@ -234,6 +237,36 @@ TEST_P(NcclComm, WhoLeavesBehindAnAbortIsNotHeldUp) {
                     sleepUntilFailed(comm);
                   }),
               testing::AnyOf("", HasSubstr("rank 1: no rows")));
+}
+
+/// Of a rank that fails nobody hears before it has left.
+TEST_P(NcclComm, WhoLeavesByAnExceptionIsNotHeldUp) {
+  EXPECT_THAT(run(2,
+                  [](Communicator &comm, conformance::Memory &memory) {
+                    comm.setPatience(std::chrono::seconds(3));
+                    if (comm.getRank() == 1)
+                      throw Error("no rows");
+                    conformance::checkExchange(comm, 40, memory);
+                  }),
+              HasSubstr("no rows"));
+}
+
+/// What one communicator has under way waits for what another one has.
+TEST_P(NcclComm, AllThatARankWaitsForEnds) {
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(run(2,
+                  [](Communicator &comm, conformance::Memory &memory) {
+                    const std::unique_ptr<Communicator> other = comm.duplicate();
+                    exchangeWithOther(comm, memory, 8, 8);
+                    if (comm.getRank() == 1) {
+                      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                      return comm.abort("no rows");
+                    }
+                    exchangeWithOther(*other, memory, 8, 8, /*waits=*/false);
+                    exchangeWithOther(comm, memory, 8, 8);
+                  }),
+              HasSubstr("rank 1: no rows"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
 }
 
 TEST_P(NcclComm, NobodyExchangesBehindAnAbort) {

@@ -3,6 +3,7 @@
 set(planted ${CMAKE_BINARY_DIR}/planted-defects)
 file(GLOB_RECURSE planted_from CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/*.h ${CMAKE_SOURCE_DIR}/runtime/*.cu)
 file(GLOB session_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/runtime/session/device_*.cpp
+     ${CMAKE_SOURCE_DIR}/runtime/session/ranks.cpp ${CMAKE_SOURCE_DIR}/runtime/session/session_steps.cpp
      ${CMAKE_SOURCE_DIR}/runtime/session/step_slot.cpp)
 list(APPEND planted_from ${session_sources})
 file(GLOB planting CONFIGURE_DEPENDS plant*.py)

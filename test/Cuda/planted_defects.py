@@ -14,6 +14,7 @@ from planted_defects_bodies import BODY_DEFECTS
 from planted_defects_calls import CALLS
 from planted_defects_checks import CHECKED
 from planted_defects_columns import COLUMN_DEFECTS, IN_BATCH_DEFECTS
+from planted_defects_drawn import DRAWN
 from planted_defects_edges import EDGES
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_joined import JOINED_GRADIENTS
@@ -48,6 +49,7 @@ DOMAINS, CACHED = KERNELS + "list_domains.cu", "embedding/cuda/cached_store.cu"
 EXCHANGE, EXCHANGED, PORTIONS = "ranks/cuda/row_exchange.cu", "ranks/cuda/row_kernels.cu", "ranks/cuda/portion_sums.cu"
 EXCHANGED_SUMS = "ranks/cuda/exchanged_sums.cu"
 SESSION, SLOT = "session/device_", "session/step_slot.cpp"  # .cpp files
+HOST_PARTS = (SESSION, SLOT, "session/ranks.cpp", "session/session_steps.cpp")
 NCCL_COMM = "comm_nccl/nccl_comm.cu"
 MARKED = KERNELS + "marked.h"
 ORDER, LOWEST = "kernels/cuda/order.cu", "embedding/cuda/lowest_rows.cu"
@@ -467,6 +469,7 @@ DEFECTS = [
     *LATER_UNIQUE_DEFECTS,
     *EDGES,
     *LATER,
+    *DRAWN,
     *CHECKED,
     *WAITS,
 ]  # fmt: skip
@@ -477,7 +480,7 @@ def main(source: Path, target: Path) -> None:
     runtime = source / "runtime"
     for path in [*runtime.rglob("*"), source / PIPELINE]:
         name = path.relative_to(source if path == source / PIPELINE else runtime).as_posix()
-        if path.suffix not in (".h", ".cu") and path != source / PIPELINE and not name.startswith((SESSION, SLOT)):
+        if path.suffix not in (".h", ".cu") and path != source / PIPELINE and not name.startswith(HOST_PARTS):
             continue
         defects = [(i, d) for i, d in enumerate(DEFECTS, 1) if d.file == name]
         text = planted(path.read_text(), defects)

@@ -213,4 +213,5 @@ ATTENTION = [
     Defect("sums of dQ are not cleared", PREPARE, BOUND_TESTS, "clearSums<C>(args, space, span.head, span.row(i + r));", ";"),
     Defect("rows belong to the block that lists tiles", SPANS, LIST_TESTS, "threadInGrid() - before", "threadInGrid()"),
     Defect("biases are summed over rows, not pairs", CALLS, BOUND_TESTS, "bitsOfCount(args.rows * args.maxLength * args.heads)", "bitsOfCount(args.rows * args.heads)"),
+    Defect("grids of more blocks than there are are cut", CALLS, "LargeSizes.AttentionHas*", "blocks > INT32_MAX", "false"),
 ]  # fmt: skip

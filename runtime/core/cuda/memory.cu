@@ -61,7 +61,21 @@ std::string describeHolders(MemoryKind kind) {
 
 } // namespace
 
+void requireNoCapture(const std::string &name, cudaStream_t stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  const cudaError_t status = cudaStreamIsCapturing(stream, &capture);
+  if (status == cudaErrorStreamCaptureImplicit) { // the default stream, while another one is
+    (void)cudaGetLastError();
+    capture = cudaStreamCaptureStatusActive;
+  } else {
+    GENREC_CUDA_CHECK(status);
+  }
+  if (capture != cudaStreamCaptureStatusNone)
+    throw Error("memory of '" + name + "' was taken while a step was captured");
+}
+
 void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream) {
+  requireNoCapture(name, stream);
   Ledger &all = ledger();
   const std::lock_guard<std::mutex> lock(all.mutex);
   void *memory = nullptr;

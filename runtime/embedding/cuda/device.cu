@@ -19,6 +19,8 @@
 #include "genrec_rt/kernels/cuda/row_picks.h"
 
 #include <map>
+#include <utility>
+#include <vector>
 
 namespace genrec::rt::cuda {
 
@@ -124,7 +126,10 @@ public:
   }
   void release(void *memory) noexcept override {
     ++memoryMoves();
-    freeNamed(memory, queue);
+    if (isCapturing)
+      releasedMeanwhile.push_back(memory); // or each launch of the graph would free it
+    else
+      freeNamed(memory, queue);
   }
   void *allocatePinned(const char *name, int64_t bytes) override {
     return allocateNamedHost(name, bytes);
@@ -168,12 +173,16 @@ public:
     allocationsBefore = namedAllocationsOfThread();
     // Of this thread: the one that reads batches calls nothing here.
     GENREC_CUDA_CHECK(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal));
+    isCapturing = true;
   }
   std::unique_ptr<DeviceGraph> endCapture(std::string *why) override {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
     size_t nodes = 0;
     cudaError_t status = cudaStreamEndCapture(queue, &graph);
+    isCapturing = false;
+    for (void *memory : std::exchange(releasedMeanwhile, {}))
+      freeNamed(memory, queue);
     if (status == cudaSuccess)
       status = cudaGraphGetNodes(graph, nullptr, &nodes);
     if (status == cudaSuccess && nodes > 0)
@@ -314,6 +323,8 @@ private:
   cudaStream_t queues[3] = {}, queue = nullptr, copies = nullptr;
   cudaEvent_t copied = nullptr, followed = nullptr;
   int64_t allocationsBefore = 0;
+  bool isCapturing = false;
+  std::vector<void *> releasedMeanwhile;
   StoreStep storeStep;
   DistinctRows distinct;
   DistinctLookupRows lookups;

@@ -98,6 +98,10 @@ public:
   /// beside others. Collective.
   virtual std::unique_ptr<Communicator> duplicate() = 0;
 
+  /// Called by each further thread that makes calls, or waits for what a device has of them: its
+  /// waits are looked after, too.
+  virtual void enter() {}
+
   /// How long a call waits for a peer before it throws. Five minutes unless told.
   void setPatience(std::chrono::milliseconds time) { patience = time; }
   std::chrono::milliseconds getPatience() const { return patience; }

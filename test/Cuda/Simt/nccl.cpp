@@ -44,6 +44,11 @@ ncclResult_t refuse(ncclResult_t code, const std::string &text) {
 
 namespace {
 
+bool isToFail(int device) {
+  const auto found = ranksHere().failing.find(device);
+  return found != ranksHere().failing.end() && --found->second == 0;
+}
+
 ncclResult_t issueGrouped() {
   std::vector<Grouped> calls = std::exchange(grouped, {});
   std::vector<ncclComm *> made = std::exchange(initialising, {});
@@ -62,6 +67,10 @@ ncclResult_t issueGrouped() {
     found->second->parts.push_back(call.part);
   }
   for (const auto &[key, group] : groups) {
+    if (isToFail(key.first->device)) {
+      result = refuse(ncclSystemError, "a group that is to fail");
+      continue;
+    }
     ncclResult_t code = key.first->processes ? exchangeProcesses(group, key.second)
                                              : enqueueGroup(group, key.second);
     if (code != ncclSuccess)
@@ -96,7 +105,10 @@ ncclResult_t issue(ncclComm *comm, cudaStream_t stream, Part part) {
 
 } // namespace
 
-void simt::dropCalls() { ranksHere().ofDevice.clear(); }
+void simt::dropCalls() {
+  ranksHere().ofDevice.clear();
+  ranksHere().failing.clear();
+}
 
 ncclResult_t ncclGroupStart() {
   ++groupDepth;

@@ -57,7 +57,7 @@ struct Clique {
 struct ncclComm {
   std::shared_ptr<simt::nccl::Clique> clique;
   int rank = 0, device = 0;
-  bool isAborted = false;
+  bool isAborted = false, isLeaving = false;
   ncclResult_t asyncError = ncclSuccess;
   std::map<int, uint64_t> sends, receives; ///< by peer
   uint64_t collectives = 0;
@@ -84,6 +84,7 @@ struct Ranks {
   std::map<int, std::vector<std::shared_ptr<Group>>> ofDevice; ///< not done, in order
   std::map<std::thread::id, int> threads;                      ///< communicators of each
   std::set<ncclComm *> comms;                                  ///< neither destroyed nor aborted
+  std::map<int, int> failing;                                  ///< by device: so many groups on
   uint64_t ids = 0, groups = 0;
 };
 Ranks &ranksHere();

@@ -23,6 +23,11 @@ int64_t simt::communicatorCount() {
   return static_cast<int64_t>(ranksHere().comms.size());
 }
 
+void simt::failGroup(int device, int which) {
+  Lock lock;
+  ranksHere().failing[device] = which;
+}
+
 void simt::failCommunicators() {
   Lock lock;
   for (ncclComm *comm : ranksHere().comms)
@@ -141,20 +146,60 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
                                         : refuse(ncclUnhandledCudaError, errorMessage());
 }
 
+/// Between processes, which threads stand for, destroying is collective: the ranks of other threads
+/// have come to it, too, or have aborted. False after an error, also where nobody can go on.
+static bool waitUntilOthersLeave(ncclComm &comm) {
+  comm.isLeaving = true;
+  wakePeers();
+  auto findOther = [&comm] {
+    return std::ranges::find_if(comm.clique->comms, [&comm](const ncclComm *other) {
+      return !other->isLeaving && other->thread != comm.thread;
+    });
+  };
+  for (auto other = findOther(); other != comm.clique->comms.end(); other = findOther()) {
+    if (machine.error.empty() && !waitForPeers() && machine.error.empty())
+      machine.error = "waiting for ever: ncclCommDestroy of rank " + std::to_string(comm.rank) +
+                      ", to which rank " + std::to_string((*other)->rank) + " does not come";
+    if (!machine.error.empty())
+      return false;
+  }
+  return true;
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   Lock lock;
   if (ncclResult_t code = mayUse(comm, "ncclCommDestroy"); code != ncclSuccess)
     return code;
-  const ncclResult_t result = ncclCommFinalize(comm);
+  ncclResult_t result = ncclCommFinalize(comm);
+  if (!waitUntilOthersLeave(*comm) && result == ncclSuccess)
+    result = refuse(ncclSystemError, errorMessage());
   leave(comm);
   return result;
 }
+
+/// A communicator may be aborted by a thread that calls nothing else: it may wait for others, too.
+class CallingThread {
+public:
+  explicit CallingThread(const ncclComm &comm)
+      : isFurther(comm.thread != std::this_thread::get_id()) {
+    addPeer(isFurther);
+  }
+  ~CallingThread() {
+    addPeer(-isFurther);
+    wakePeers();
+  }
+  CallingThread(const CallingThread &) = delete;
+
+private:
+  const int isFurther;
+};
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   Lock lock;
   if (ncclResult_t code = mayUse(comm, "ncclCommAbort"); code != ncclSuccess)
     return code;
   comm->isAborted = true;
+  const CallingThread caller(*comm);
   for (ncclComm *other : comm->clique->comms)
     if (other != comm)
       other->asyncError = ncclRemoteError;

@@ -22,6 +22,9 @@ namespace genrec::rt::cuda {
 /// Allocates `bytes` on the device in the order of `stream`. Throws Error
 /// with the largest buffers by name where that fails.
 void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream);
+/// Throws Error where `stream` is being captured: memory that it took would be there in launches of
+/// the graph only, and what it freed would be freed by each of them.
+void requireNoCapture(const std::string &name, cudaStream_t stream);
 void freeNamed(void *memory, cudaStream_t stream) noexcept;
 /// The same once everything on the device is done.
 void freeNamedAfterAll(void *memory) noexcept;
@@ -93,6 +96,7 @@ public:
   /// the array moves. What was in use is freed in the order of `stream`.
   T *ensure(int64_t count, cudaStream_t stream) {
     if (count > room) {
+      requireNoCapture(name, stream); // before anything is given back
       release(stream);
       memory =
           static_cast<T *>(allocateNamed(name, count * static_cast<int64_t>(sizeof(T)), stream));

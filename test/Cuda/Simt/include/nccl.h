@@ -107,6 +107,9 @@ namespace simt {
 int64_t communicatorCount();
 /// From now on ncclCommGetAsyncError says of each that a peer is gone, as where the network fails.
 void failCommunicators();
+/// The group number `which` from now on of a device's rank fails, counted from 1; the others of the
+/// rank do not.
+void failGroup(int device, int which);
 } // namespace simt
 
 #endif // GENREC_TEST_CUDA_SIMT_NCCL_H

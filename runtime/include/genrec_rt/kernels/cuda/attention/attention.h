@@ -22,6 +22,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_ATTENTION_H
 #define GENREC_RT_KERNELS_CUDA_ATTENTION_ATTENTION_H
 
+#include "genrec_rt/error.h"
 #include "genrec_rt/kernels/cuda/attention/hopper_backward.h"
 #include "genrec_rt/kernels/cuda/attention/plain.h"
 #include "genrec_rt/kernels/cuda/attention/prepare.h"
@@ -29,6 +30,8 @@
 #include "genrec_rt/kernels/cuda/scratch.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
 namespace genrec::rt::cuda {
 
@@ -53,7 +56,16 @@ template <class E> int tilesOf(const AttentionArgs<E> &args, int tile) {
   return static_cast<int>(blocksFor(args.maxLength, tile));
 }
 template <class E> dim3 gridOf(const AttentionArgs<E> &args, int tile) {
-  return dim3(static_cast<unsigned>(args.parents * args.heads * tilesOf(args, tile)));
+  const int64_t blocks = args.parents * args.heads * tilesOf(args, tile);
+  if (blocks > INT32_MAX)
+    throw Error(
+        "attention of " + std::to_string(args.heads) + " heads over " +
+            std::to_string(args.parents) + " lists of up to " + std::to_string(args.maxLength) +
+            " entries takes " + std::to_string(blocks) + " blocks, and a launch has " +
+            std::to_string(INT32_MAX) + " at most",
+        "use a smaller batch; of bfloat16 values, a device of compute capability 9.0 has no "
+        "such bound");
+  return dim3(static_cast<unsigned>(blocks));
 }
 
 /// No more tiles are there in all lists and heads.

@@ -1,0 +1,252 @@
+//===- device_ranks_failures_test.cpp - What ends a session's ranks -------===//
+//
+// Ranks are threads with an emulated device each, of which one fails. All of them end within
+// seconds with its reason, however long they would wait for a rank that does not come.
+//
+//===----------------------------------------------------------------------===//
+
+#include "rank_batches.h"
+
+#include "genrec_rt/forwarding_comm.h"
+#include "simt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nccl.h>
+
+#include <atomic>
+#include <thread>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+
+constexpr int32_t kRanks = 2;
+constexpr std::chrono::seconds kPatience(30), kAtMost(12);
+
+/// What a rank's runs have come to.
+struct Ending {
+  std::string why, help; ///< of the error; empty: none
+  std::vector<uint64_t> steps = {};
+};
+void PrintTo(const Ending &ending, std::ostream *out) {
+  *out << "'" << ending.why << "' behind steps " << testing::PrintToString(ending.steps);
+}
+
+/// Reads what is wrong from a batch on.
+class TornSource final : public PortionSource {
+public:
+  TornSource(const std::vector<Samples> &samples, PortionRange own, int64_t tornBatch)
+      : PortionSource(samples, own), left(tornBatch * own.count) {}
+  bool next(Batch &batch) override {
+    if (left-- == 0)
+      throw Error("the file is torn", "mend it");
+    return PortionSource::next(batch);
+  }
+
+private:
+  int64_t left;
+};
+
+/// Counts duplicates; and of a rank that is slow: `pause` takes effect behind the next exchange,
+/// between the keys that it sends to a device's memory and the rows.
+class Host final : public ForwardingComm {
+public:
+  Host(Communicator &inner, std::atomic<int64_t> &duplicates)
+      : ForwardingComm(inner), duplicates(duplicates) {}
+  void pause() { isArmed = true; }
+  std::unique_ptr<Communicator> duplicate() override {
+    ++duplicates;
+    return ForwardingComm::duplicate();
+  }
+  std::optional<std::string> getError() override {
+    if (questions > 0 && --questions == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return ForwardingComm::getError();
+  }
+
+protected:
+  void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
+    ForwardingComm::doExchange(send, receive);
+    if (std::exchange(isArmed, false))
+      questions = 2;
+  }
+
+private:
+  std::atomic<int64_t> &duplicates;
+  bool isArmed = false;
+  int questions = 0;
+};
+
+struct How {
+  Overlap overlap = Overlap::none;
+  EarlyGradients early = EarlyGradients::no;
+  RankCompute compute = RankCompute::plain;
+  /// Rank 0 or 1 reads what is torn, in this batch, counted from 0.
+  int32_t tornRank = -1;
+  int64_t tornBatch = 0;
+  uint64_t lastStep = UINT64_MAX; ///< the first run ends behind it, and comes a second one
+  /// On rank 1 behind each step, and before the first one.
+  std::function<void(uint64_t, Host &)> after = [](uint64_t, Host &) {};
+};
+
+class DeviceRanksThatFail : public testing::TestWithParam<uint64_t> {
+protected:
+  void TearDown() override {
+    EXPECT_EQ(simt::errorMessage(), "");
+    EXPECT_EQ(simt::communicatorCount(), 0);
+    simt::clearError();
+    simt::options() = {};
+  }
+
+  static void train(Communicator &comm, const How &how, const std::vector<Samples> &batches,
+                    Host &host, Ending &ending) {
+    SessionOptions options;
+    options.threads = 1;
+    options.comm = &host;
+    options.portions = kPortions;
+    options.overlap = how.overlap;
+    options.earlyGradients = how.early;
+    Session session(rankModel(how.compute), options);
+    const PortionRange own = getPortions(kPortions, comm.getRank(), kRanks);
+    auto run = [&](BatchSource &source, uint64_t last) {
+      session.run(
+          Mode::train, source,
+          [&](const StepReport &report) {
+            ending.steps.push_back(report.step);
+            if (comm.getRank() == 1)
+              how.after(report.step, host);
+            return report.step < last;
+          },
+          [](uint64_t) { return false; });
+    };
+    if (comm.getRank() == 1)
+      how.after(0, host);
+    TornSource source(batches, own, comm.getRank() == how.tornRank ? how.tornBatch : INT64_MAX / 8);
+    run(source, how.lastStep);
+    if (how.lastStep == UINT64_MAX)
+      return;
+    PortionSource again(batches, own);
+    run(again, UINT64_MAX);
+  }
+
+  /// Trains on two ranks; what each of them comes to.
+  std::vector<Ending> endings(const How &how) {
+    simt::options() = {.seed = GetParam() + simt::defaultSeed() - 1, .devices = kRanks};
+    std::vector<Samples> batches;
+    for (uint64_t step = 1; step <= 4; ++step)
+      batches.push_back(drawSamples(step, 16, kLaterIds));
+    std::vector<Ending> all(kRanks);
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      runThreadRanks(kRanks, [&](Communicator &comm) {
+        comm.setPatience(kPatience);
+        Host host(comm, duplicates);
+        Ending &ending = all[comm.getRank()];
+        try {
+          train(comm, how, batches, host, ending);
+        } catch (const Error &error) {
+          ending.why = error.what();
+          ending.help = error.help();
+          throw;
+        }
+      });
+    } catch (const std::exception &) {
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, kAtMost);
+    return all;
+  }
+
+  static auto saying(const std::string &why) { return Field(&Ending::why, HasSubstr(why)); }
+  static auto seeing(std::vector<uint64_t> steps) { return Field(&Ending::steps, steps); }
+
+  std::atomic<int64_t> duplicates = 0; ///< of all ranks
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, DeviceRanksThatFail, testing::Range<uint64_t>(1, 3));
+
+/// The first step is dispatched ahead of nothing: no exchange behind it tells what went wrong.
+TEST_P(DeviceRanksThatFail, HearWhatWentWrongAhead) {
+  for (const int32_t rank : {0, 1})
+    EXPECT_THAT(endings({.overlap = Overlap::keys, .tornRank = rank}),
+                Each(saying("the file is torn")));
+}
+
+/// Between two steps no exchange tells it.
+TEST_P(DeviceRanksThatFail, TellWhatABatchIsNotReadFor) {
+  const std::vector<Ending> all = endings({.tornRank = 1, .tornBatch = 2});
+  EXPECT_THAT(all, ElementsAre(saying("rank 1: the file is torn"), saying("the file is torn")));
+  EXPECT_THAT(all[1], seeing({1, 2}));
+  EXPECT_EQ(all[1].help, "mend it");
+}
+
+TEST_P(DeviceRanksThatFail, TellWhatAStepIsNotReportedFor) {
+  for (const Overlap overlap : {Overlap::none, Overlap::keys})
+    EXPECT_THAT(endings({.overlap = overlap,
+                         .after =
+                             [](uint64_t step, Host &) {
+                               if (step == 2)
+                                 throw Error("no space is left");
+                             }}),
+                ElementsAre(saying("rank 1: no space is left"), saying("no space is left")));
+}
+
+/// What carries sums waits for what carries rows, and that for it.
+TEST_P(DeviceRanksThatFail, EndAllThatIsUnderWay) {
+  EXPECT_THAT(endings({.early = EarlyGradients::yes,
+                       .after =
+                           [](uint64_t step, Host &host) {
+                             if (step != 1)
+                               return;
+                             host.pause();
+                             simt::failGroup(1, 2); // the keys, the rows
+                           }}),
+              Each(saying("rank 1: an exchange failed, for the rows of step 2, over NCCL")));
+}
+
+/// The first that a portion's own thread does is to wait.
+TEST_P(DeviceRanksThatFail, AreWatchedByThreadsOfPortions) {
+  EXPECT_THAT(endings({.compute = RankCompute::looksUpLater,
+                       .after =
+                           [](uint64_t step, Host &host) {
+                             if (step != 0)
+                               return;
+                             host.pause();
+                             simt::failGroup(1, 2);
+                           }}),
+              Each(saying("rank 1: an exchange failed, for the rows of step 1, over NCCL")));
+}
+
+/// What is wrong with the next step's batch is told when it is that one's turn.
+TEST_P(DeviceRanksThatFail, EndTheStepThatRuns) {
+  for (const int32_t rank : {0, 1}) {
+    const std::vector<Ending> all =
+        endings({.overlap = Overlap::keys, .tornRank = rank, .tornBatch = 2});
+    EXPECT_THAT(all, Each(saying("the file is torn")));
+    EXPECT_THAT(all[rank], seeing({1, 2})); // while others end it, they may hear of what follows
+    EXPECT_EQ(all[rank].help, "mend it");
+  }
+}
+
+/// Runs share the communicator that carries the next step's keys.
+TEST_P(DeviceRanksThatFail, DispatchAheadOverOneDuplicate) {
+  EXPECT_THAT(endings({.overlap = Overlap::keys, .lastStep = 2}),
+              Each(AllOf(Field(&Ending::why, ""), seeing({1, 2, 3, 4, 5, 6}))));
+  EXPECT_EQ(duplicates, kRanks);
+}
+
+/// A run that ends before a torn batch does not know of it, and neither does the next one.
+TEST_P(DeviceRanksThatFail, ForgetWhatNobodyTook) {
+  for (const int32_t rank : {0, 1})
+    EXPECT_THAT(
+        endings({.overlap = Overlap::keys, .tornRank = rank, .tornBatch = 2, .lastStep = 2}),
+        Each(AllOf(Field(&Ending::why, ""), seeing({1, 2, 3, 4, 5, 6}))));
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
