@@ -10,7 +10,6 @@
 
 #include "genrec_rt/kernels/cuda/attention/unit.h"
 #include "genrec_rt/kernels/cuda/lane_reduction.h"
-#include "genrec_rt/kernels/cuda/offsets.h"
 
 #include <type_traits>
 
@@ -158,6 +157,18 @@ __device__ void forRowSpans(const AttentionArgs<typename C::Element> &args, Body
   }
 }
 
+/// The list that a row belongs to. Called by all lanes of a warp with the same row.
+__device__ inline int64_t listOf(const int64_t *offsets, int64_t lists, int64_t row) {
+  int64_t low = 0, high = lists; // offsets[low] <= row < offsets[high]
+  while (high - low > 1) {
+    const int64_t each = (high - low + kWarp - 1) / kWarp, at = low + laneOf() * each;
+    const uint32_t before = __ballot_sync(kAllLanes, at < high && offsets[at] <= row);
+    low += (__popc(before) - 1) * each;
+    high = low + each < high ? low + each : high;
+  }
+  return low;
+}
+
 /// The list of a row, found from that of the row before.
 struct ListCursor {
   const int64_t *offsets = nullptr;
@@ -168,7 +179,7 @@ struct ListCursor {
   template <class C>
   __device__ void find(const AttentionArgs<typename C::Element> &args, const RowSpan<C> &span) {
     offsets = args.offsets;
-    list = static_cast<int>(lastAtMostByWarp(offsets, listsOf(args), span.first));
+    list = static_cast<int>(listOf(offsets, listsOf(args), span.first));
     end = offsets[list + 1];
   }
   __device__ int rows() const { return static_cast<int>(end - offsets[list]); }
