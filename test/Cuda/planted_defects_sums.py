@@ -59,6 +59,6 @@ SUMS = [
     Defect("rounded vectors of any width are read eight columns at a time", SCATTERED, "ScatteredSums.OfRounded*", "both % 8 == 0", "width % 8 == 0"),
     Defect("of two bfloat16 the first is read twice", GATHERED, "GatheredRows.SoftmaxOfRounded*", "slot % 2 ? pair & 0xFFFF0000U : pair << 16", "pair << 16"),
     Defect("a sum in shared memory is read before it is there", LANE_SEGMENTS, LANE_SUM_TESTS, "meetAfterWriting<L, Sum>();", ";"),
-    Defect("coefficients of terms that no row left are read", SCATTERED, "ScatteredSums.RowsThatAreNotThere*", "begins[rows]", "begins[rows] + 1", behind="orderCoefficients("),
+    Defect("coefficients of terms that no row left are read", SCATTERED, "ScatteredSums.RowsThatAreNotThere*", "begins[rows]", "begins[rows] + 64", behind="orderCoefficients("),
     Defect("later results are added where the first ones are", KERNELS + "row_sums.cu", "RowSums.ChunksAreAdded*", "sums += width;"),
 ]  # fmt: skip
