@@ -34,7 +34,8 @@ template <class Product> Copy<char> scratchFor(const Product &product) {
       std::vector<char>(static_cast<size_t>(fastestScratchBytes(product)) + 1, '\xff'));
 }
 
-/// What becomes of sums: a bias is added; a residual, an activation, both of them; and sums are kept.
+/// What becomes of sums: a bias is added; a residual, an activation, both of them; and sums are
+/// kept.
 enum class After { bias, residual, activation, both, all };
 constexpr int kAfters = 5;
 bool hasResidual(After after) { return after != After::bias && after != After::activation; }

@@ -3,7 +3,11 @@
 
 from planting import Defect
 
-CACHED, PRODUCTS, DOMAINS = "embedding/cuda/cached_store.cu", "kernels/cuda/library_products.cu", "kernels/cuda/list_domains.cu"
+CACHED, PRODUCTS, DOMAINS = (
+    "embedding/cuda/cached_store.cu",
+    "kernels/cuda/library_products.cu",
+    "kernels/cuda/list_domains.cu",
+)
 ONE_ID, EPILOGUE = "CudaCached/StoreConformance/0.OneIdByItself", "LibraryProducts.RowsTimesAWeight"
 
 DRAWN = [

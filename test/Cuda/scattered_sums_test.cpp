@@ -119,10 +119,10 @@ Floats foundOf(const Case &c, size_t shift = 0) {
   const std::vector<uint32_t> values = valuesLeft(c);
   cuda::DeviceArray<float> memory("terms"); // without values
   Copy<float> to{Floats(static_cast<size_t>(c.rows * c.shape.stride) + shift, 5.0f)};
-  ScatteredSum sum{c.shape,
-                   scatteredTerms(memory.ensure(words + 1, cuda::test::testStream()), c.leaving,
-                                  c.shape.terms),
-                   c.leaving, to.data() + shift, c.rows};
+  ScatteredSum sum{
+      c.shape,
+      scatteredTerms(memory.ensure(words + 1, cuda::test::testStream()), c.leaving, c.shape.terms),
+      c.leaving, to.data() + shift, c.rows};
   clearTerms(cuda::test::testStream(), sum);
   GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   // Rows behind those that are there leave no keys.

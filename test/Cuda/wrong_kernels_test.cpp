@@ -47,9 +47,10 @@ __global__ void takeStackOfOne(int *out) {
 }
 
 TEST_P(Simt, StacksThatAreTooSmall) {
-  EXPECT_THAT(accusation(64, takeStackOfOne, device(1)),
-              testing::AllOf(HasSubstr("another thread's stack: write of 1 bytes by thread (40,0,0)"),
-                             HasSubstr("whose own has 1028 KiB and may be full")));
+  EXPECT_THAT(
+      accusation(64, takeStackOfOne, device(1)),
+      testing::AllOf(HasSubstr("another thread's stack: write of 1 bytes by thread (40,0,0)"),
+                     HasSubstr("whose own has 1028 KiB and may be full")));
 }
 
 TEST(SimtDeathTest, TheHostTouchesDeviceMemory) {

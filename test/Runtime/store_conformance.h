@@ -343,13 +343,13 @@ TYPED_TEST_P(StoreConformance, RowsAreIdentifiedByNameAndIdWhereverTheyAre) {
 
 REGISTER_TYPED_TEST_SUITE_P(
     StoreConformance, EmptyBatchAndEmptyStore, OneIdByItself,
-    RowsAreNumberedByFirstAppearanceAndAligned,
-    InvalidEntriesAreLeftAlone, BatchesOfEverySize, AllIdsEqual, GrowthMovesKeysAndNeverValues,
-    ATableExactlyFullIsFound, AdversarialIdsOfOneGroupDigestAndStepAreAllFound,
-    InitialValuesDependOnSeedNameAndIdAlone, TablesThatShareAStoreHaveInitialValuesOfTheirOwn,
-    TablesThatShareAStoreAreExportedApart, WhatLeavesAStoreDoesNotDependOnTheSeed,
-    AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking,
-    ValuesOfBf16AreThoseOfFloatsRoundedToNearest, RowsAreIdentifiedByNameAndIdWhereverTheyAre);
+    RowsAreNumberedByFirstAppearanceAndAligned, InvalidEntriesAreLeftAlone, BatchesOfEverySize,
+    AllIdsEqual, GrowthMovesKeysAndNeverValues, ATableExactlyFullIsFound,
+    AdversarialIdsOfOneGroupDigestAndStepAreAllFound, InitialValuesDependOnSeedNameAndIdAlone,
+    TablesThatShareAStoreHaveInitialValuesOfTheirOwn, TablesThatShareAStoreAreExportedApart,
+    WhatLeavesAStoreDoesNotDependOnTheSeed, AdagradStatesStartAtTheAccumulator,
+    ClearForgetsRowsAndKeepsWorking, ValuesOfBf16AreThoseOfFloatsRoundedToNearest,
+    RowsAreIdentifiedByNameAndIdWhereverTheyAre);
 
 } // namespace genrec::rt::test
 

@@ -18,30 +18,26 @@ bool isChosen(int mutant);
 /// Constant expressions have no mutants.
 constexpr bool chosen(int mutant) { return !std::is_constant_evaluated() && isChosen(mutant); }
 
-template <typename T>
-constexpr T dropped(int mutant, T term) {
+template <typename T> constexpr T dropped(int mutant, T term) {
   if constexpr (std::is_arithmetic_v<T>)
     return term != T(0) && chosen(mutant) ? T(0) : term;
   else
     return term;
 }
 
-template <typename T>
-constexpr T one(int mutant, T factor) {
+template <typename T> constexpr T one(int mutant, T factor) {
   if constexpr (std::is_arithmetic_v<T>)
     return factor != T(1) && chosen(mutant) ? T(1) : factor;
   else
     return factor;
 }
 
-template <typename T>
-constexpr T moved(int mutant, T literal, int by) {
+template <typename T> constexpr T moved(int mutant, T literal, int by) {
   return chosen(mutant) ? T(literal + T(by)) : literal;
 }
 
 /// Of the least or greatest of two numbers.
-template <typename T, typename U>
-constexpr T side(int mutant, T result, U one) {
+template <typename T, typename U> constexpr T side(int mutant, T result, U one) {
   return result != T(one) && chosen(mutant) ? T(one) : result;
 }
 

@@ -1,7 +1,8 @@
 //===- reached.cpp - Which mutants make a difference in which test ----------===//
 //
 // Linked with the tests of CUDA code that has mutants (judge.py). GENREC_SIMT_REACHED names
-// a file: a line for each test that passed, with its milliseconds and the mutants that it asked for.
+// a file: a line for each test that passed, with its milliseconds and the mutants that it asked
+// for.
 //
 //===----------------------------------------------------------------------===//
 

@@ -225,9 +225,10 @@ static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitC
   int64_t columns = (getRowSize(op.getQ().getType()) + getRowSize(op.getV().getType())) /
                     static_cast<int64_t>(op.getHeads());
   if (stage.target.hasDevice && columns > rt::kMostHeadColumns)
-    return op.emitOpError() << "has heads of " << columns
-                            << " columns, of keys and of values together, but a device has room for "
-                            << rt::kMostHeadColumns << "; use more heads, or --target=cpu";
+    return op.emitOpError()
+           << "has heads of " << columns
+           << " columns, of keys and of values together, but a device has room for "
+           << rt::kMostHeadColumns << "; use more heads, or --target=cpu";
   Value domain = stage.getDomain(symbol);
   Type genrecDomain = b.opaque("const genrec_domain");
   if (stage.target.hasDevice) // which counts lists there
