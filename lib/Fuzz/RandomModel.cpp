@@ -34,6 +34,10 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.features = 2;
     options.transforms = 6;
     break;
+  case 12: // rows that are cut into slices, or have several words a lane, on devices
+    options.longestRow = 100;
+    options.ops = 8;
+    break;
   case 10: // products of bfloat16
   case 13:
   case 14:

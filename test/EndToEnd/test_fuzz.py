@@ -30,7 +30,7 @@ def test_a_gradient_off_by_a_thousandth_is_noticed() -> None:
     assert "0 seeds agree, 1 disagree" in result.stdout, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize(("seeds", "level"), [("1..5", 2), ("6..10", 0), ("31..35", 2), ("50..54", 0)])
+@pytest.mark.parametrize(("seeds", "level"), [("1..5", 2), ("6..10", 0), ("31..35", 2), ("44..48", 0)])
 def test_random_models_on_the_emulated_device(seeds: str, level: int) -> None:
     """All that have a form there; a seed of whose models none has one is left out."""
     if not Path(tool("model-driver-emulated")).exists():

@@ -31,7 +31,7 @@ struct RandomModelOptions {
 
   /// Most seeds give small models with the defaults above. Some give a model that is large in one
   /// respect: many tables, a deep tree, long chains of transforms, many fan-outs, layers over
-  /// lookups, catalogues with lists. Others have products of bfloat16.
+  /// lookups, catalogues with lists, long rows. Others have products of bfloat16.
   static RandomModelOptions ofSeed(uint64_t seed);
 };
 
