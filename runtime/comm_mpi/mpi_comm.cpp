@@ -314,6 +314,9 @@ void MpiComm::doExchangeUpTo(std::span<const SendPart> send, std::span<const Rec
   finish();
 }
 
+/// What comm.h was when this was built: a hash.
+extern "C" const char *genrec_comm_header() { return GENREC_COMM_HEADER; }
+
 /// What loadMpiComm looks for; null, with a problem, where MPI does not start.
 extern "C" Communicator *genrec_make_mpi_comm(std::string &problem) {
   int isStarted = 0, level = 0;

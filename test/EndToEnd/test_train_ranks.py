@@ -244,6 +244,19 @@ def test_a_missing_library_is_told(shop: Path) -> None:
     assert "--comm none" in done.stderr
 
 
+@pytest.mark.parametrize("header", ["", 'const char *genrec_comm_header(void) { return "another"; }'])
+def test_a_library_of_another_build_is_refused(shop: Path, tmp_path: Path, header: str) -> None:
+    source, library = tmp_path / "comm.c", tmp_path / "libgenrec-comm-mpi.so"
+    source.write_text(f"void *genrec_make_mpi_comm(void *problem) {{ return 0; }}\n{header}\n")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
+    done = subprocess.run(
+        command(shop, 0, "--comm", "mpi"), cwd=shop, capture_output=True, text=True, timeout=60, check=False,
+        env=os.environ | {"GENREC_COMM_LIBRARY": str(library)},
+    )  # fmt: skip
+    told_once(done, f"'{library}' is of another build of genrec than this program")
+    assert "compile the model again" in done.stderr
+
+
 @pytest.mark.parametrize(("target", "overlap"), [("mpirun", "rows"), ("rank", "rows"), ("rank", "none")])
 def test_a_signal_ends_all_ranks(shop: Path, tmp_path: Path, target: str, overlap: str) -> None:
     report, data = tmp_path / "m.json", tmp_path / "many.parquet"
