@@ -17,9 +17,11 @@
 using namespace genrec::rt;
 
 /// What a portion gives to the step's sums; null where it is alone, or runs once more to look for
-/// NaNs, or has failed: of a lookup that ended early there are no rows to give sums for.
+/// NaNs, or has failed on a device: of a lookup that ended early there are no rows there to give
+/// sums for. On the host sums need what each portion gives; a step that failed is not kept.
 static RankStep *givesTo(StepSlot &slot) {
-  return slot.isFindingNonFinite || slot.failure.any() ? nullptr : slot.rankStep;
+  const bool hasNone = slot.isFindingNonFinite || (slot.onDevice && slot.failure.any());
+  return hasNone ? nullptr : slot.rankStep;
 }
 
 extern "C" {
