@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "device_model.h"
+#include "prepared_source.h"
 
 #include "../../runtime/session/device_state.h"
 #include "simt.h"
@@ -53,26 +54,6 @@ std::vector<Samples> batchesOf(int64_t count, int64_t rows, int64_t ids = kIds) 
     batches.push_back(drawSamples(static_cast<uint64_t>(i) + 1, rows, ids));
   return batches;
 }
-
-/// Hands out batches that were made before; none is waited for.
-class PreparedSource : public BatchSource {
-public:
-  explicit PreparedSource(const std::vector<Samples> &samples) {
-    for (const Samples &each : samples)
-      batches.push_back(batchOf(each));
-  }
-  explicit PreparedSource(std::vector<Batch> made) : batches(std::move(made)) {}
-  bool next(Batch &batch) override {
-    if (at == batches.size())
-      return false;
-    std::swap(batch, batches[at++]);
-    return true;
-  }
-
-private:
-  std::vector<Batch> batches;
-  size_t at = 0;
-};
 
 /// What a step may show of itself, when it has ended.
 struct Counts {

@@ -3,12 +3,11 @@
 #ifndef GENREC_TEST_CUDA_RANK_BATCHES_H
 #define GENREC_TEST_CUDA_RANK_BATCHES_H
 
+#include "prepared_source.h"
 #include "rank_model.h"
 
 #include "genrec_rt/portions.h"
-#include "genrec_rt/session.h"
 
-#include <utility>
 #include <vector>
 
 namespace genrec::rt::cuda::test {
@@ -23,23 +22,20 @@ inline Samples portionOf(const Samples &batch, int32_t portion) {
           {batch.labels.begin() + first, batch.labels.begin() + last}};
 }
 
-class PortionSource : public BatchSource {
+/// The batches of a rank's portions.
+class PortionSource : public PreparedSource {
 public:
-  PortionSource(const std::vector<Samples> &samples, PortionRange own) {
+  PortionSource(const std::vector<Samples> &samples, PortionRange own)
+      : PreparedSource(batchesOf(samples, own)) {}
+
+private:
+  static std::vector<Batch> batchesOf(const std::vector<Samples> &samples, PortionRange own) {
+    std::vector<Batch> batches;
     for (const Samples &each : samples)
       for (int32_t portion = own.first; portion < own.first + own.count; ++portion)
         batches.push_back(batchOf(portionOf(each, portion)));
+    return batches;
   }
-  bool next(Batch &batch) override {
-    if (at == batches.size())
-      return false;
-    std::swap(batch, batches[at++]);
-    return true;
-  }
-
-private:
-  std::vector<Batch> batches;
-  size_t at = 0;
 };
 
 } // namespace genrec::rt::cuda::test
