@@ -38,8 +38,6 @@ def pad(x: Value, count: int, side: str) -> Value:
     place = find_place()
     if x.domain is None:
         raise ModelError("pad takes lists of rows, but this value is shared", place.part("self"), x._label())
-    if x.dtype.name == "string":
-        raise ModelError("pad cannot take strings", place.part("self"), x._label(), "hash them first")
     return derive(x, pad_domain(x.domain, count, side, place.named("")), place)
 
 

@@ -195,6 +195,8 @@ def derive(x: Value, domain: Domain, place: Place) -> Value:
 
 
 def _derive_once(x: Value, domain: Domain, place: Place) -> Value:
+    if isinstance(domain._origin, Padding) and x.dtype.name == "string":
+        raise ModelError("pad cannot take strings", place, x._label(), "hash them first, then .pad(...)")
     key = ("derive", x._result, domain._symbol)
     cache = x._recording.cache
     if key not in cache:

@@ -53,7 +53,6 @@ genrec_runtime::~genrec_runtime() = default;
 void genrec_runtime::makeDevice(const SessionOptions &options) {
   if (!onDevice)
     return;
-  explainNonFinite = false; // a step does not run a second time there
   onDevice->setCaptures(options.captureSteps);
   for (auto &scratch : deviceScratch)
     scratch = std::make_unique<DeviceMemory>(*device(), "scratch");

@@ -111,6 +111,12 @@ TEST(CrossAttention, AgreesWithTheCpu) {
 
 TEST(CrossAttention, HeadsWiderThanTwoWarps) { expectSame<1, 72, 130>({2, 0, 1}, {5, 3, 40}); }
 
+/// Shared memory has room for three warps of a block backward, and for one.
+TEST(CrossAttention, HeadsThatLeaveRoomForFewerWarps) {
+  expectSame<1, 1500, 1200>({3, 0, 1}, {1, 2, 3});
+  expectSame<2, 7, 5600>({1, 1}, {1, 2});
+}
+
 /// Queries that are lists themselves, and have the keys below them.
 TEST(CrossAttention, KeysBelowListsOfQueries) {
   std::mt19937_64 random(6);

@@ -48,6 +48,19 @@ class Heads(gr.Model):
         gr.loss.mse(seen.mean().row_mean(), batch.label)
 
 
+class Crossing(gr.Model):
+    """Cross attention of one head of so many columns, of keys and of values together."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__(optimizer=gr.optim.SGD(0.01))
+        self.item = gr.Table("item", dim=3, init=gr.init.normal(0.3))
+        self.attention = nn.CrossAttention(3, heads=1, qk=columns - columns // 2, v=columns // 2)
+
+    def forward(self, batch: gr.Batch) -> None:
+        seen = self.attention(self.item(batch.user), self.item(batch.history.value))
+        gr.loss.mse(seen.row_mean(), batch.label)
+
+
 class Joined(gr.Model):
     def __init__(self, parts: int) -> None:
         super().__init__(optimizer=gr.optim.SGD(0.01))
@@ -98,11 +111,24 @@ def test_more_than_one_launch_has_room_for(data: Path, tmp_path: Path) -> None:
     assert found[1] == found[0]
 
 
+def test_a_block_has_fewer_rows_of_wide_cross_attention(data: Path, tmp_path: Path) -> None:
+    binaries = {
+        target: gr.compile(Crossing(2700), SCHEMA, target=target, output=tmp_path / target, flags=draft()).binary
+        for target in TARGETS
+    }
+    expect_same_training(binaries, data, tmp_path, steps=2)
+
+
 @pytest.mark.parametrize("target", DEVICE_TARGETS)
 @pytest.mark.parametrize(
     ("model", "line", "message"),
     [
         (lambda: Heads(1024), "self.attention(", "heads of 2048 columns, of keys and of values together"),
+        (
+            lambda: Crossing(11233),
+            "self.attention(self.item(batch.user)",
+            "heads of 11233 columns, of keys and of values",
+        ),
         (lambda: Joined(129), "gr.stack(", "joins 129 parts, but a device joins 128 at once"),
     ],
 )

@@ -51,6 +51,25 @@ def test_what_is_no_schema(schema, message, tmp_path):
         assert "a model is recorded for a gr.Schema, got " in str(raised.value) and message in str(raised.value)
 
 
+def test_texts_of_a_padded_list_are_named_where_they_are_read():
+    """As where a value is padded; the compiler refused them by the names that its own types have."""
+    schema = gr.Schema({"history": [{"name": gr.string}]})
+    padded = {
+        "of the list": lambda batch: gr.hash(batch.history.pad(3).name, bits=20),
+        "of the value": lambda batch: gr.hash(batch.history.name.pad(3), bits=20),
+        "cut before": lambda batch: gr.hash(batch.history.truncate(2).pad(3).name, bits=20),
+    }
+    for make in padded.values():
+
+        class Padded(gr.Model):
+            def forward(self, batch, make=make):
+                gr.output(x=make(batch))
+
+        with pytest.raises(gr.ModelError, match="pad cannot take strings") as raised:
+            gr.record(Padded(), schema)
+        assert "hash them first, then .pad(...)" in str(raised.value)
+
+
 def test_a_class_is_no_model(tmp_path):
     module = write_ranker(tmp_path, "gr.output(u=batch.user)")
     with pytest.raises(TypeError, match=r"a model is an object: Ranker\(...\), not the class Ranker itself"):

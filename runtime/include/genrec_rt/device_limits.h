@@ -16,6 +16,8 @@ constexpr int64_t kMostJoinedParts = 128;
 /// Columns of a head's keys and values together: a tile of both and of their gradients is in shared
 /// memory, of which a block has 227 KiB.
 constexpr int64_t kMostHeadColumns = 1760;
+/// The same of cross attention, whose warps each keep a row of both beside a tile: 48 KiB for one.
+constexpr int64_t kMostCrossHeadColumns = 11232;
 /// Pointers that a kernel takes: 32,764 bytes of arguments, from CUDA 12.1 and compute capability
 /// 7.0 on.
 constexpr int64_t kMostKernelArguments = 32764 / 8;

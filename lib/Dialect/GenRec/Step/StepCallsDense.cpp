@@ -216,19 +216,26 @@ static Record makeRoundedFactors(OpT op, StageBuilder &stage, const EmitCBuilder
   return rounded;
 }
 
+/// What kernels of a device have in shared memory of a head.
+template <typename OpT>
+static LogicalResult checkHeadColumns(OpT op, StageBuilder &stage, int64_t most) {
+  int64_t columns = (getRowSize(op.getQ().getType()) + getRowSize(op.getV().getType())) /
+                    static_cast<int64_t>(op.getHeads());
+  if (!stage.target.hasDevice || columns <= most)
+    return success();
+  return op.emitOpError() << "has heads of " << columns
+                          << " columns, of keys and of values together, but a device has room for "
+                          << most << "; use more heads, or --target=cpu";
+}
+
 template <typename OpT>
 static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b,
                                         const Record &args) {
   FlatSymbolRefAttr symbol = getRowDomain(op.getQ().getType());
   if (!lookupDomain(op, symbol).getParentAttr())
     return op.emitOpError() << "needs rows of lists, but @" << symbol.getValue() << " is a root";
-  int64_t columns = (getRowSize(op.getQ().getType()) + getRowSize(op.getV().getType())) /
-                    static_cast<int64_t>(op.getHeads());
-  if (stage.target.hasDevice && columns > rt::kMostHeadColumns)
-    return op.emitOpError()
-           << "has heads of " << columns
-           << " columns, of keys and of values together, but a device has room for "
-           << rt::kMostHeadColumns << "; use more heads, or --target=cpu";
+  if (failed(checkHeadColumns(op, stage, rt::kMostHeadColumns)))
+    return failure();
   Value domain = stage.getDomain(symbol);
   Type genrecDomain = b.opaque("const genrec_domain");
   if (stage.target.hasDevice) // which counts lists there
@@ -408,7 +415,10 @@ static SmallVector<Attribute> getCrossTemplate(OpT op, const EmitCBuilder &b) {
 
 /// Sets the inputs of cross attention, for the forward op or its gradient.
 template <typename OpT>
-static void setCrossInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b, const Record &args) {
+static LogicalResult setCrossInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b,
+                                    const Record &args) {
+  if (failed(checkHeadColumns(op, stage, rt::kMostCrossHeadColumns)))
+    return failure();
   args.set("queries", stage.getDomainOf(op.getQ()));
   args.set("keys", stage.getDomainOf(op.getK()));
   for (auto [name, stride, value] :
@@ -418,12 +428,14 @@ static void setCrossInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b, c
     args.set(stride, stage.getStride(value));
   }
   args.set("scale", b.floating(op.getScale().convertToDouble(), b.f32()));
+  return success();
 }
 
 LogicalResult genrec::lowerCall(CrossAttentionOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op), named = b.named("attention");
   Record args(named, "kernels::CrossAttentionArgs");
-  setCrossInputs(op, stage, b, args);
+  if (failed(setCrossInputs(op, stage, b, args)))
+    return failure();
   b.callVoid("kernels::crossAttention",
              {stage.getStep(), b.addressOf(args.place), stage.getPointer(op.getResult())},
              getCrossTemplate(op, b));
@@ -433,7 +445,8 @@ LogicalResult genrec::lowerCall(CrossAttentionOp op, StageBuilder &stage) {
 LogicalResult genrec::lowerCall(CrossAttentionGradOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op), named = b.named("attention");
   Record args(named, "kernels::CrossAttentionArgs");
-  setCrossInputs(op, stage, b, args);
+  if (failed(setCrossInputs(op, stage, b, args)))
+    return failure();
   b.callVoid("kernels::crossAttentionGradient",
              {stage.getStep(), b.addressOf(args.place), stage.getPointer(op.getGradient()),
               stage.getStride(op.getGradient()), stage.getPointer(op.getDq()),

@@ -17,6 +17,7 @@
 #define GENREC_RT_KERNELS_CUDA_CROSS_ATTENTION_H
 
 #include "genrec_rt/cuda/device.h"
+#include "genrec_rt/device_limits.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/lane_reduction.h"
@@ -48,8 +49,6 @@ struct CrossAttentionGradients {
 
 namespace cross {
 
-constexpr int kThreads = 128, kWarps = kThreads / kWarp;
-
 /// The keys that a query meets.
 __device__ inline int64_t listOfQuery(const CrossAttention &a, int64_t query) {
   return a.keys->parent_domain == a.queries ? query : listOfRow(a.queries, query);
@@ -59,6 +58,21 @@ __device__ inline int64_t listOfQuery(const CrossAttention &a, int64_t query) {
 /// different banks.
 struct RowTile {
   float values[kWarp][kWarp + 1];
+};
+
+/// What a block may have in shared memory without asking for more.
+constexpr int64_t kStaticSharedBytes = 48 << 10;
+static_assert(sizeof(RowTile) + kMostCrossHeadColumns * sizeof(float) <= kStaticSharedBytes);
+
+/// A block whose warps each keep `Columns` floats beside their tile: four warps, or as many as have
+/// room. Registers are for eight such blocks of a multiprocessor, or for the four that its shared
+/// memory has room for.
+template <int Columns> struct Block {
+  static constexpr int64_t kWarpBytes = sizeof(RowTile) + Columns * sizeof(float);
+  static constexpr int kMostWarps = 4;
+  static constexpr bool kHasRoom = kMostWarps * kWarpBytes <= kStaticSharedBytes;
+  static constexpr int kWarps = kHasRoom ? kMostWarps : kStaticSharedBytes / kWarpBytes;
+  static constexpr int kThreads = kWarps * kWarp, kResident = kHasRoom ? 8 : 4;
 };
 
 /// The product of `vector`, in shared memory, with this lane's one of `count` rows; 0 for lanes
@@ -149,9 +163,10 @@ template <class Body> __device__ void forTiles(int64_t begin, int64_t end, const
 }
 
 template <int Heads, int Qk, int V, bool Bf16>
-__global__ void __launch_bounds__(kThreads, 8) forward(CrossAttention a, float *out) {
-  __shared__ RowTile tiles[kWarps];
-  __shared__ float queries[kWarps][Qk];
+__global__ void __launch_bounds__(Block<Qk>::kThreads, Block<Qk>::kResident)
+    forward(CrossAttention a, float *out) {
+  __shared__ RowTile tiles[Block<Qk>::kWarps];
+  __shared__ float queries[Block<Qk>::kWarps][Qk];
   RowTile &tile = tiles[warpOf()];
   float *query = queries[warpOf()];
   forEachRowAndHead<Heads>(a.queries, a.queryCapacity, [&](int64_t row, int head, bool exists) {
@@ -174,8 +189,9 @@ __global__ void __launch_bounds__(kThreads, 8) forward(CrossAttention a, float *
 }
 
 template <int Heads, int Qk, int V, bool Bf16>
-__global__ void __launch_bounds__(kThreads, 8)
+__global__ void __launch_bounds__(Block<Qk + V>::kThreads, Block<Qk + V>::kResident)
     backwardQueries(CrossAttention a, CrossAttentionGradients g, QueryStats *stats) {
+  constexpr int kWarps = Block<Qk + V>::kWarps;
   __shared__ RowTile tiles[kWarps];
   __shared__ float queries[kWarps][Qk], gradients[kWarps][V];
   RowTile &tile = tiles[warpOf()];
@@ -219,8 +235,9 @@ __global__ void __launch_bounds__(kThreads, 8)
 }
 
 template <int Heads, int Qk, int V, bool Bf16>
-__global__ void __launch_bounds__(kThreads, 8)
+__global__ void __launch_bounds__(Block<Qk + V>::kThreads, Block<Qk + V>::kResident)
     backwardKeys(CrossAttention a, CrossAttentionGradients g, const QueryStats *stats) {
+  constexpr int kWarps = Block<Qk + V>::kWarps;
   __shared__ RowTile tiles[kWarps];
   __shared__ float keys[kWarps][Qk], values[kWarps][V];
   RowTile &tile = tiles[warpOf()];
@@ -254,8 +271,8 @@ __global__ void __launch_bounds__(kThreads, 8)
   });
 }
 
-template <int Heads> LaunchShape shapeOf(int64_t capacity) {
-  return shapeOfThreads(capacity * Heads * kWarp, kThreads);
+template <int Heads, int Columns> LaunchShape shapeOf(int64_t capacity) {
+  return shapeOfThreads(capacity * Heads * kWarp, Block<Columns>::kThreads);
 }
 
 } // namespace cross
@@ -264,7 +281,7 @@ template <int Heads> LaunchShape shapeOf(int64_t capacity) {
 template <int Heads, int Qk, int V, bool Bf16 = false>
 void crossAttentionForward(const CrossAttention &a, float *out, cudaStream_t stream) {
   if (a.queryCapacity > 0)
-    GENREC_CUDA_LAUNCH(stream, cross::shapeOf<Heads>(a.queryCapacity),
+    GENREC_CUDA_LAUNCH(stream, (cross::shapeOf<Heads, Qk>(a.queryCapacity)),
                        (cross::forward<Heads, Qk, V, Bf16>), a, out);
 }
 
@@ -278,10 +295,10 @@ void crossAttentionBackward(const CrossAttention &a, const CrossAttentionGradien
                             void *scratch, cudaStream_t stream) {
   auto *stats = static_cast<cross::QueryStats *>(scratch);
   if (a.queryCapacity > 0)
-    GENREC_CUDA_LAUNCH(stream, cross::shapeOf<Heads>(a.queryCapacity),
+    GENREC_CUDA_LAUNCH(stream, (cross::shapeOf<Heads, Qk + V>(a.queryCapacity)),
                        (cross::backwardQueries<Heads, Qk, V, Bf16>), a, g, stats);
   if (a.keyCapacity > 0)
-    GENREC_CUDA_LAUNCH(stream, cross::shapeOf<Heads>(a.keyCapacity),
+    GENREC_CUDA_LAUNCH(stream, (cross::shapeOf<Heads, Qk + V>(a.keyCapacity)),
                        (cross::backwardKeys<Heads, Qk, V, Bf16>), a, g, stats);
 }
 
