@@ -4,10 +4,11 @@
 
 #include "genrec_rt/error.h"
 
+#include <cstdlib>
+
 #if defined(GENREC_SIMT)
 #include <nccl.h>
 #else
-#include <cstdlib>
 #include <dlfcn.h>
 #endif
 
@@ -19,9 +20,24 @@ std::string NcclLibrary::describe(int result, Comm comm) const {
   return last && *last ? text + " (" + last + ")" : text;
 }
 
+namespace {
+
+/// What NCCL reads of the environment once it is loaded, unless somebody has said otherwise.
+void setEnvironment() {
+  // Several communicators may be at work at once: their kernels begin in the order of the host's
+  // calls, which is that of all ranks (since 2.26).
+  (void)setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", /*overwrite=*/0);
+  // Ranks that are threads of a process would read the buffers of each other's devices, which
+  // memory of cudaMallocAsync is not open to.
+  (void)setenv("NCCL_P2P_DIRECT_DISABLE", "1", /*overwrite=*/0);
+}
+
+} // namespace
+
 #if defined(GENREC_SIMT)
 
 const NcclLibrary &NcclLibrary::get() {
+  setEnvironment();
   static_assert(kSuccess == int(ncclSuccess) && kInProgress == int(ncclInProgress) &&
                 kBytes == int(ncclInt8) && sizeof(UniqueId) == sizeof(ncclUniqueId));
   static const NcclLibrary library = {
@@ -66,9 +82,7 @@ namespace {
 NcclLibrary load() {
   const char *given = std::getenv("GENREC_NCCL_LIBRARY");
   const char *name = given ? given : "libnccl.so.2";
-  // Several communicators may be at work at once: their kernels begin in the order of the host's
-  // calls, which is that of all ranks (since 2.26). NCCL reads it once it is loaded.
-  (void)setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", /*overwrite=*/0);
+  setEnvironment();
   void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     throw Error(std::string("cannot load NCCL, which ranks on several GPUs need: ") + dlerror(),

@@ -151,5 +151,9 @@ TEST(AttentionHopper, WhatIsNotFiniteIsSeenInEveryGradient) {
   checkNotFinite<Config<kCausal + kBiases, ScoreKind::silu>, kHopper>();
 }
 
+TEST(AttentionHopper, NoRows) {
+  checkNoRows<Config<kCausal + kBiases, ScoreKind::silu>, kHopper>();
+}
+
 } // namespace
 } // namespace of_hopper

@@ -93,5 +93,7 @@ TEST(AttentionMma, WhatIsNotFiniteIsSeenInEveryGradient) {
   checkNotFinite<Config<kCausal + kBiases, ScoreKind::silu>, kMma>();
 }
 
+TEST(AttentionMma, NoRows) { checkNoRows<Config<kCausal + kBiases, ScoreKind::silu>, kMma>(); }
+
 } // namespace
 } // namespace of_mma

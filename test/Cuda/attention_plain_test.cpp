@@ -52,6 +52,7 @@ TEST(AttentionPlain, ElementTypesAndSizes) {
 TEST(AttentionPlain, NoListsAndOnlyEmptyLists) {
   checkAttention<Hstu, kPlain>(2, {0}, 1);
   checkAttention<Options<15>, kPlain>(1, {0, 0, 0}, 2);
+  checkNoRows<Config<kCausal + kBiases, ScoreKind::silu, float, 16, 16>, kPlain>();
 }
 
 TEST(AttentionPlain, ManyLists) {

@@ -262,6 +262,34 @@ void checkAttention(
   checkCalls(kCallsOf<C, Level>, heads, lengths, seed, change);
 }
 
+/// Lists that are cut at a length, of which none has a row and there is room for none: gradients of
+/// biases are zeros, and nothing else is touched.
+template <class C, AttentionLevel Level> void checkNoRows() {
+  const auto &calls = kCallsOf<C, Level>;
+  DeviceArray<int64_t> offsets(std::vector<int64_t>(4));
+  DeviceArray<genrec_domain> above(
+      {genrec_domain{3, 16, nullptr, nullptr, nullptr, nullptr, 3, nullptr}});
+  DeviceArray<genrec_domain> domain(
+      {genrec_domain{0, 0, offsets.data(), nullptr, nullptr, above.data(), 50, nullptr}});
+  const std::vector<double> zeros(7);
+  DeviceMatrix<float> dPositionBias({}, 1, 7, 0), dTimeBias({}, 1, 7, 0);
+  AttentionArgs<typename C::Element> args;
+  args.domain = domain.data();
+  args.parents = 16, args.heads = 2, args.maxLength = 50, args.offsets = offsets.data();
+  args.positionBuckets = args.timeBuckets = 7;
+  args.ldQ = args.ldK = args.heads * C::Qk, args.ldV = args.ldOut = args.heads * C::V;
+  AttentionGradients<typename C::Element> gradients;
+  gradients.ldDOut = gradients.ldDV = args.ldV, gradients.ldDQ = gradients.ldDK = args.ldQ;
+  gradients.dPositionBias = dPositionBias.memory.data();
+  gradients.dTimeBias = dTimeBias.memory.data();
+  test::Scratch list(calls.forwardBytes(args)), space(calls.backwardBytes(args));
+  calls.forward(args, list.data(), testStream());
+  calls.backward(args, gradients, space.data(), testStream());
+  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  dPositionBias.expectNear(zeros, 0, "position bias");
+  dTimeBias.expectNear(zeros, 0, "time bias");
+}
+
 /// What is not finite in a query or in the gradient of a result is seen in every gradient that it
 /// is part of, and nowhere else. `C` has both biases.
 template <class C, AttentionLevel Level> void checkNotFinite() {

@@ -334,6 +334,50 @@ TEST_F(DevicePromises, GrowthWaitsForWhoeverSearchesChunks) {
     EXPECT_EQ(made[i], config.identityOf(static_cast<int64_t>(i) + 1));
 }
 
+/// Steps of two programs, whose sums have other lengths, follow each other as those of one.
+TEST_F(DevicePromises, SumsOfAnotherProgramWaitForNobody) {
+  const std::unique_ptr<Communicator> alone = makeSingleComm();
+  const std::unique_ptr<DevicePortionSums> sums = device->makePortionSums(*alone, 1);
+  Copy<float> values(std::vector<float>(8, 2.0f)), total(std::vector<float>(8));
+  const float *const from = values.data();
+  float *const to = total.data();
+  int64_t waits = 0;
+  for (const int64_t floats : {8, 4}) {
+    waits = simt::waitCount();
+    sums->begin();
+    sums->contribute(0, {&from, 1}, {&floats, 1});
+    sums->reduce(*alone);
+    sums->collect(0, {&to, 1});
+    EXPECT_EQ(simt::waitCount(), waits) << floats << " floats";
+    device->synchronize();
+  }
+  EXPECT_EQ(total.fetch(), std::vector<float>(8, 2.0f));
+}
+
+/// What it waits for may need a rank that is gone.
+TEST_F(DevicePromises, GrowthIsWatched) {
+  struct Counter : WaitWatch {
+    void look(std::chrono::nanoseconds) override { ++looks; }
+    int looks = 0;
+  } counter;
+  StoreConfig config = configOf(1000, 0);
+  config.element = RowElement::bf16;
+  const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
+  Copy<int64_t> ids(std::vector<int64_t>(20'000, 2)); // which might be as many rows
+  Copy<float *> found(std::vector<float *>(20'000, nullptr));
+  device->use(DeviceQueue::dispatch);
+  device->beginDispatch();
+  const StoreStream on = StoreStream::ofDevice(device->stream());
+  store->findOrInsert(on, ids.data(), nullptr, 3'000, found.data()); // asks, as one in a step may
+  const int64_t bytes = namedBytes("test.t.values");
+  simt::options().queues = simt::Completion::late;
+  watch(counter);
+  store->findOrInsert(on, ids.data(), nullptr, 20'000, found.data());
+  unwatch(counter);
+  EXPECT_GT(namedBytes("test.t.values"), bytes);
+  EXPECT_GT(counter.looks, 0);
+}
+
 /// Lists of a catalogue have one offset more than there are lists.
 TEST_F(DevicePromises, CataloguesAreBroughtWhole) {
   const std::unique_ptr<DeviceState> state = DeviceState::make(deviceModel());

@@ -2,6 +2,9 @@
 
 #include "streams_testing.h"
 
+#include <thread>
+#include <utility>
+
 namespace genrec::rt::cuda::test {
 namespace {
 
@@ -102,6 +105,46 @@ TEST_P(Graphs, WhatACaptureRefuses) {
   EXPECT_EQ(cudaStreamEndCapture(second, &graph), cudaErrorStreamCaptureUnmatched);
   EXPECT_EQ(cudaStreamEndCapture(first, &graph), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(data.fetch(), host({1}));
+  GENREC_CUDA_CHECK(cudaStreamDestroy(blocking));
+  GENREC_CUDA_CHECK(cudaEventDestroy(outside));
+}
+
+/// Whatever the mode, and in every thread: the device and its default stream stand for streams that
+/// are captured, too.
+TEST_P(Graphs, WhatOtherThreadsMayNotDoDuringACapture) {
+  Ints data(host({1}));
+  cudaStream_t blocking;
+  cudaEvent_t outside;
+  GENREC_CUDA_CHECK(cudaStreamCreate(&blocking));
+  GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&outside, cudaEventDisableTiming));
+  GENREC_CUDA_CHECK(cudaEventRecord(outside, second));
+  auto codes = [&](cudaStream_t stream, auto body) {
+    GENREC_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    cudaError_t code = cudaSuccess;
+    std::thread([&] { code = body(); }).join();
+    cudaGraph_t made = nullptr;
+    const cudaError_t end = cudaStreamEndCapture(stream, &made);
+    if (made)
+      GENREC_CUDA_CHECK(cudaGraphDestroy(made));
+    return std::pair(code, end);
+  };
+  const std::pair invalid(cudaErrorStreamCaptureUnsupported, cudaErrorStreamCaptureInvalidated);
+  const std::pair implicit(cudaErrorStreamCaptureImplicit, cudaErrorStreamCaptureInvalidated);
+  const std::pair allowed(cudaSuccess, cudaSuccess);
+  EXPECT_EQ(codes(first, [] { return cudaDeviceSynchronize(); }), invalid);
+  for (auto call : {+[](cudaEvent_t) { return cudaStreamSynchronize(cudaStreamLegacy); },
+                    +[](cudaEvent_t) { return cudaStreamQuery(cudaStreamLegacy); },
+                    +[](cudaEvent_t on) { return cudaStreamWaitEvent(cudaStreamLegacy, on); }}) {
+    EXPECT_EQ(codes(blocking, [&] { return call(outside); }), implicit);
+    EXPECT_EQ(codes(first, [&] { return call(outside); }), allowed);
+  }
+  // Asking does no harm.
+  cudaStreamCaptureStatus captured;
+  EXPECT_EQ(codes(blocking, [&] { return cudaStreamIsCapturing(cudaStreamLegacy, &captured); }),
+            std::pair(cudaErrorStreamCaptureImplicit, cudaSuccess));
+  EXPECT_EQ(codes(first, [&] { return cudaStreamIsCapturing(cudaStreamLegacy, &captured); }),
+            allowed);
+  EXPECT_EQ(codes(first, [&] { return cudaEventQuery(outside); }).second, cudaSuccess);
   GENREC_CUDA_CHECK(cudaStreamDestroy(blocking));
   GENREC_CUDA_CHECK(cudaEventDestroy(outside));
 }

@@ -24,6 +24,12 @@ std::vector<float> rowsOf(int64_t rows, int64_t capacity, int64_t ld, std::mt199
   return values;
 }
 
+/// Values that begin so many floats behind where they are aligned.
+std::vector<float> behind(std::vector<float> values, int64_t floats) {
+  values.insert(values.begin(), static_cast<size_t>(floats), NAN);
+  return values;
+}
+
 float at(const std::vector<float> &values, int64_t index) {
   return values[static_cast<size_t>(index)];
 }
@@ -59,7 +65,7 @@ struct Layer {
         after(after), host(makeRoot(rows, random)), domain(*host, nullptr, capacity),
         ldX(k + k % 2), ldY(n + n % 3), x(rowsOf(rows, capacity + 1, ldX, random)),
         w(randomFloats(k * n, random)), bias(randomFloats(n, random)),
-        residual(rowsOf(rows, capacity, n, random)), xs(x), ws(w), biases(bias),
+        residual(rowsOf(rows, capacity, n, random)), xs(x), ws(w), biases(behind(bias, k % 2)),
         residuals(residual), pre(rowsOf(0, capacity, n, random)),
         y(rowsOf(0, capacity + 1, ldY, random)) {}
 
@@ -69,7 +75,7 @@ struct Layer {
     p.k = k, p.n = n;
     p.x = xs.data() + k % 2, p.ldX = ldX;
     p.weight = ws.data(), p.transposed = transposed, p.bf16 = bf16;
-    p.bias = biases.data();
+    p.bias = biases.data() + k % 2;
     p.y = y.data() + n % 3, p.ldY = ldY;
     if (hasResidual(after))
       p.residual = residuals.data(), p.ldResidual = n;

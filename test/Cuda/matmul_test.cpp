@@ -192,6 +192,10 @@ TEST_P(Product, RefusesWhatTheLibraryDoes) {
   EXPECT_EQ(run(a.data(), square, a.data(), square, d.data(), square, first),
             CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_THAT(text(), HasSubstr("the bias is null"));
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void *>(a.data() + 2));
+  EXPECT_EQ(run(a.data(), square, a.data(), square, d.data(), square, first),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_THAT(text(), HasSubstr("the bias is not aligned to 16 bytes"));
 }
 
 TEST_P(Product, AnAlgorithmHoldsToWhatItWasAskedFor) {

@@ -2,8 +2,12 @@
 
 #include "streams_testing.h"
 
+#include "genrec_rt/cuda/memory.h"
+
 #include <nccl.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <thread>
 
 namespace genrec::rt::cuda::test {
@@ -153,12 +157,56 @@ TEST_P(Nccl, CommunicatorsUsedInTwoOrdersWaitForEver) {
               HasSubstr("waiting for ever: ncclAllGather in stream"));
 }
 
+/// A rank waits for the device where it gives memory back, which others take meanwhile: what it
+/// waits for may need them.
+TEST_P(Nccl, ARankGivesMemoryBackBeforeOthersHaveSent) {
+  std::atomic<bool> gives = false;
+  EXPECT_EQ(accusation([&](const Rank &rank) {
+              DeviceArray<int> kept("kept"), more("more");
+              kept.ensure(4, rank.stream);
+              GENREC_CUDA_CHECK(cudaStreamSynchronize(rank.stream));
+              if (rank.rank == 0) {
+                exchange(rank, rank.comm);
+                gives = true;
+                return;
+              }
+              while (!gives)
+                std::this_thread::yield();
+              std::this_thread::sleep_for(std::chrono::milliseconds(20));
+              more.ensure(4, rank.stream);
+              exchange(rank, rank.comm);
+            }),
+            "none");
+}
+
 TEST_P(Nccl, CallsThatDoNotMatch) {
   EXPECT_THAT(
       accusation([](const Rank &rank) {
         ncclAllGather(rank.in, rank.out, rank.rank == 1 ? 2 : 1, ncclInt32, rank.comm, rank.stream);
       }),
       AllOf(HasSubstr("NCCL calls do not match: ncclAllGather of "), HasSubstr(" on rank 1")));
+}
+
+/// Unless NCCL was told not to read the memory of other devices of the process.
+TEST_P(Nccl, MemoryOfAPoolIsOfOneDevice) {
+  constexpr const char *kVariable = "NCCL_P2P_DIRECT_DISABLE";
+  auto send = [](const Rank &rank) {
+    int *pooled = nullptr;
+    GENREC_CUDA_CHECK(cudaMallocAsync(&pooled, 8 * kRanks, rank.stream));
+    GENREC_CUDA_CHECK(cudaMemsetAsync(pooled, 0, 8 * kRanks, rank.stream));
+    exchange({rank.rank, rank.comm, rank.other, rank.stream, pooled, rank.out}, rank.comm);
+    GENREC_CUDA_CHECK(cudaFreeAsync(pooled, rank.stream));
+  };
+  const char *given = std::getenv(kVariable);
+  const std::string before = given ? given : "";
+  unsetenv(kVariable);
+  EXPECT_THAT(accusation(send), HasSubstr("memory of cudaMallocAsync, which the other devices"));
+  setenv(kVariable, "1", 1);
+  EXPECT_EQ(accusation(send), "none");
+  if (given)
+    setenv(kVariable, before.c_str(), 1);
+  else
+    unsetenv(kVariable);
 }
 
 TEST_P(Nccl, WhatIsReceivedIsReadTooEarly) {

@@ -14,6 +14,7 @@ from planted_defects_bodies import BODY_DEFECTS
 from planted_defects_calls import CALLS
 from planted_defects_checks import CHECKED
 from planted_defects_columns import COLUMN_DEFECTS, IN_BATCH_DEFECTS
+from planted_defects_demands import DEMANDS
 from planted_defects_drawn import DRAWN
 from planted_defects_edges import EDGES
 from planted_defects_hot_rows import HOT_ROWS
@@ -472,6 +473,7 @@ DEFECTS = [
     *DRAWN,
     *CHECKED,
     *WAITS,
+    *DEMANDS,
 ]  # fmt: skip
 
 

@@ -18,4 +18,5 @@ DRAWN = [
     Defect("cut lists are below nothing", DOMAINS, "ListDomains.Truncated", "above ? above : source->parent_domain", "above"),
     Defect("all portions of a rank are its first", "ranks/cuda/portion_sums.cu", "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*", "own.first + sum.given++", "own.first"),
     Defect("ids of one table are cut to a table's bits", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.Rows*OfTheHost/*", "isOne ? key : key & ((int64_t(1) << owners.keyBits[store]) - 1)", "key & ((int64_t(1) << owners.keyBits[store]) - 1)"),
+    Defect("sums of rows beyond a grid's threads are not placed", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.MoreRowsThanThreads*/*", "threadsInGrid() >> shift", "threadsInGrid()", behind="placeKernel("),
 ]  # fmt: skip

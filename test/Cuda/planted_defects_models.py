@@ -89,6 +89,9 @@ MODELS = [
     ranks("the next step is in the slots of this one", "turn = 1 - turn;", file="ahead.cpp"),
     ranks("portions of the next step are in the opposite order", "taken.push_back(place.slot);", "taken.insert(taken.begin(), place.slot);", file="ahead.cpp"),
     ranks("the last portion of the next step alone is dispatched", "slot->runDispatch();", "taken.back()->runDispatch();", file="ahead.cpp"),
+    of("laters", "updates of portions that meet are not captured", SESSION + "step.cpp", "slot.meetsPortions() && !isUpdating", "slot.meetsPortions()"),
+    of("laters", "an update has no end", SESSION + "step.cpp", "isUpdating = false;", behind="isUpdating = false;\n    throw;"),
+    of("ranks", "ids of 64 bits are beyond their table", "embedding/cuda/device.cu", "isThere && from.idBits < 64", "isThere"),
     # What is noted.
     of("refused", "merged ids have all bits", SESSION + "step.cpp", "from.idBits = table.id_bits;"),
 ]  # fmt: skip

@@ -41,8 +41,9 @@ std::vector<uint64_t> membersOf(int32_t store) {
 struct Way {
   RowTravel travel = {};
   std::vector<std::vector<char>> replicated = std::vector<std::vector<char>>(kStores);
-  bool collects = true; ///< sums; or the step ends without
-  int32_t frozen = -1;  ///< the store that no step changes
+  bool collects = true;  ///< sums; or the step ends without
+  int32_t frozen = -1;   ///< the store that no step changes
+  uint64_t entries = 40; ///< a portion's lookups in a store are fewer
 };
 std::vector<ExchangedStore> storesOf(const Way &way) {
   std::vector<ExchangedStore> stores;
@@ -75,7 +76,7 @@ Portion drawPortion(uint64_t seed, int32_t portion, int32_t store, const Way &wa
   std::mt19937_64 random(seed * 1000003 + portion * 101 + store);
   Portion made;
   const int64_t limit = store == 1 ? kKeys : 60;
-  for (int64_t left = static_cast<int64_t>(random() % 40); left > 0; --left) {
+  for (int64_t left = static_cast<int64_t>(random() % way.entries); left > 0; --left) {
     const int64_t key = random() % 5 == 0 ? -1 : static_cast<int64_t>(random() % limit);
     made.keys.push_back(key);
     const bool isFirst = std::ranges::find(made.keys, key) == std::prev(made.keys.end());
@@ -383,6 +384,10 @@ TEST_P(DeviceRowExchanges, EqualKeysThatTravelAreThoseOfTheHost) {
   const bool owners = GetParam() % 2;
   expectTheHosts(2, 3, {.travel = {.ownersDeduplicate = owners}});
   expectTheHosts(3, 4, {.travel = {.requestersDeduplicate = false, .ownersDeduplicate = owners}});
+}
+
+TEST_P(DeviceRowExchanges, MoreRowsThanThreadsAreThoseOfTheHost) {
+  expectTheHosts(2, 2, {.travel = {.requestersDeduplicate = GetParam() % 2 == 0}, .entries = 2500});
 }
 
 /// Of a store, of one table of three, and of rows that no step changes; of all.

@@ -309,8 +309,24 @@ __global__ void fillStatic(int *out) {
   out[threadIdx.x] = tile[threadIdx.x];
 }
 
+/// `Number`: a kernel has consented once and for all.
+template <int Number> __global__ void fillBoth(int *out) {
+  __shared__ int tile[11 << 10]; // 44 KiB
+  GENREC_DYNAMIC_SHARED(int, more);
+  for (int i = static_cast<int>(threadIdx.x); i < 11 << 10; i += 32)
+    tile[i] = i;
+  more[threadIdx.x] = 1;
+  out[threadIdx.x] = tile[threadIdx.x] + more[threadIdx.x];
+}
+
 TEST_P(Simt, SharedMemoryThatWasNotAllowed) {
   int *out = device(32);
+  // Of both together there are 48 KiB unless the kernel has consented to more.
+  EXPECT_THAT(accusation(1, 32, 6 << 10, fillBoth<1>, out),
+              HasSubstr("45056 bytes static and 6144 dynamic"));
+  simt::clearError();
+  EXPECT_EQ(accusation(1, 32, 4 << 10, fillBoth<1>, out), "none");
+  EXPECT_EQ(accusation(1, 32, 49 << 10, fillBoth<2>, out), "none");
   EXPECT_THAT(accusation(1, 32, 0, fillStatic, out), HasSubstr("53248 bytes static"));
   simt::clearError();
   // launchKernel asks for what it needs; this launch does not.

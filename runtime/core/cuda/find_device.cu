@@ -71,10 +71,13 @@ void requireCode(const cudaDeviceProp &device) {
   cudaFuncAttributes attributes;
   const cudaError_t status =
       cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(&anyKernel));
-  if (status != cudaErrorNoKernelImageForDevice)
+  // By its documentation the call has only the other code for a kernel that is not there.
+  const bool isMissing =
+      status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction;
+  if (!isMissing) {
     GENREC_CUDA_CHECK(status);
-  if (status == cudaSuccess)
     return;
+  }
   (void)cudaGetLastError();
   const int found = device.major * 10 + device.minor;
   // From 9.0 on, tensor cores need the architecture's own instructions: 90a.

@@ -12,6 +12,8 @@ namespace genrec::rt::cuda {
 
 namespace {
 
+/// Locked for a moment: never while CUDA is called, which may wait for what another thread, a rank
+/// of the same process, has yet to queue.
 struct Ledger {
   struct Entry {
     std::string name;
@@ -46,9 +48,13 @@ std::string sizeText(int64_t bytes) {
 std::string describeHolders(MemoryKind kind) {
   constexpr size_t kMostShown = 8;
   std::map<std::string, int64_t> byName;
-  for (const auto &[memory, entry] : ledger().entries)
-    if (entry.kind == kind)
-      byName[entry.name] += entry.bytes;
+  {
+    Ledger &all = ledger();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    for (const auto &[memory, entry] : all.entries)
+      if (entry.kind == kind)
+        byName[entry.name] += entry.bytes;
+  }
   std::vector<std::pair<int64_t, std::string>> sorted;
   for (const auto &[name, bytes] : byName)
     sorted.push_back({bytes, name});
@@ -57,6 +63,13 @@ std::string describeHolders(MemoryKind kind) {
   for (size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i)
     text += (i ? ", " : "") + sorted[i].second + " " + sizeText(sorted[i].first);
   return text.empty() ? "nothing" : text;
+}
+
+/// Before memory is freed: from then on it may be somebody else's.
+void forget(void *memory) noexcept {
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.entries.erase(memory);
 }
 
 } // namespace
@@ -76,8 +89,6 @@ void requireNoCapture(const std::string &name, cudaStream_t stream) {
 
 void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream) {
   requireNoCapture(name, stream);
-  Ledger &all = ledger();
-  const std::lock_guard<std::mutex> lock(all.mutex);
   void *memory = nullptr;
   cudaError_t status =
       cudaMallocAsync(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), stream);
@@ -93,6 +104,8 @@ void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream)
         "bounded, and ranks share them");
   }
   GENREC_CUDA_CHECK(status);
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
   all.entries[memory] = {name, bytes, MemoryKind::device};
   ++all.allocations[name];
   ++allocationsOfThread;
@@ -100,8 +113,6 @@ void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream)
 }
 
 void *allocateNamedHost(const std::string &name, int64_t bytes) {
-  Ledger &all = ledger();
-  const std::lock_guard<std::mutex> lock(all.mutex);
   void *memory = nullptr;
   const cudaError_t status =
       cudaHostAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), cudaHostAllocMapped);
@@ -112,6 +123,8 @@ void *allocateNamedHost(const std::string &name, int64_t bytes) {
                 "tables of --host-tables take most of it, and ranks share them");
   }
   GENREC_CUDA_CHECK(status);
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
   all.entries[memory] = {name, bytes, MemoryKind::pinned};
   ++all.allocations[name];
   ++allocationsOfThread;
@@ -119,23 +132,17 @@ void *allocateNamedHost(const std::string &name, int64_t bytes) {
 }
 
 void freeNamedHost(void *memory) noexcept {
-  Ledger &all = ledger();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.entries.erase(memory);
+  forget(memory);
   (void)cudaFreeHost(memory);
 }
 
 void freeNamed(void *memory, cudaStream_t stream) noexcept {
-  Ledger &all = ledger();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.entries.erase(memory);
+  forget(memory);
   (void)cudaFreeAsync(memory, stream);
 }
 
 void freeNamedAfterAll(void *memory) noexcept {
-  Ledger &all = ledger();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.entries.erase(memory);
+  forget(memory);
   (void)cudaDeviceSynchronize(); // cudaFree does not wait for memory of cudaMallocAsync
   (void)cudaFree(memory);
 }
@@ -200,6 +207,20 @@ void waitForStream(cudaStream_t stream) {
 void waitForEvent(cudaEvent_t event) {
   watchWait([event] { return cudaEventQuery(event); });
   GENREC_CUDA_CHECK(cudaEventSynchronize(event));
+}
+
+void waitForQueues() {
+  cudaEvent_t event = nullptr;
+  GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  try {
+    // The default stream follows all streams that do not say otherwise.
+    GENREC_CUDA_CHECK(cudaEventRecord(event, cudaStreamLegacy));
+    waitForEvent(event);
+  } catch (...) {
+    (void)cudaEventDestroy(event);
+    throw;
+  }
+  GENREC_CUDA_CHECK(cudaEventDestroy(event));
 }
 
 int64_t streamWaits() { return waits.load(std::memory_order_relaxed); }

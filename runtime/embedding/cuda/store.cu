@@ -218,7 +218,7 @@ void EmbeddingStore::noteChunk(cudaStream_t stream) {
   ++chunkPlaces.front().number;
   // A step that runs may search the list. Growing is rare, and captured steps have this address.
   if (chunkPlaces.front().number > 1)
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+    waitForQueues();
   GENREC_CUDA_CHECK(cudaMemcpyAsync(placesOnDevice.ensure(kMostStoreChunks + 1, stream),
                                     chunkPlaces.data(), chunkPlaces.size() * sizeof(ChunkPlace),
                                     cudaMemcpyHostToDevice, stream));

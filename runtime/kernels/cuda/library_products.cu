@@ -54,6 +54,10 @@ bool hasMore(const LinearProduct &p) {
 int64_t weightRows(const LinearProduct &p) { return p.transposed ? p.n : p.k; }
 int64_t weightColumns(const LinearProduct &p) { return p.transposed ? p.k : p.n; }
 
+/// Whether the bias is copied into scratch: the library may load 16 bytes of it at once, and takes
+/// no word on how it is aligned.
+bool copiesBias(const LinearProduct &p) { return p.bias && alignmentOf(p.bias) < 16; }
+
 /// Whether x is rounded into scratch.
 bool copiesX(const LinearProduct &p) { return p.bf16 && !p.roundedX; }
 
@@ -82,6 +86,7 @@ LibraryShape shapeOf(const LinearProduct &p, int64_t rows) {
 struct ProductScratch {
   ScratchCursor cursor;
   Bf16 *x, *weight;
+  float *bias;
   void *workspace;
 
   ProductScratch(const LinearProduct &p, int64_t workspaceBytes, void *memory)
@@ -89,6 +94,7 @@ struct ProductScratch {
         x(cursor.take<Bf16>(copiesX(p) ? p.capacity * kernels::roundUp(p.k, 8) : 0)),
         weight(
             cursor.take<Bf16>(p.bf16 ? weightRows(p) * kernels::roundUp(weightColumns(p), 8) : 0)),
+        bias(cursor.take<float>(copiesBias(p) ? p.n : 0)),
         workspace(cursor.take<char>(workspaceBytes)) {}
 };
 
@@ -149,6 +155,12 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
               stream);
     operands.a = scratch.weight;
     operands.b = p.roundedX ? p.roundedX : scratch.x;
+  }
+  if (copiesBias(p)) {
+    GENREC_CUDA_CHECK(cudaMemcpyAsync(scratch.bias, p.bias,
+                                      static_cast<size_t>(p.n) * sizeof(float),
+                                      cudaMemcpyDeviceToDevice, stream));
+    operands.bias = scratch.bias;
   }
   plans.multiply(shape, operands, scratch.workspace, stream);
   if (hasMore(p))

@@ -47,6 +47,8 @@ void PortionSums::contribute(int32_t number, std::span<const float *const> parti
   if (!std::ranges::equal(sum.floats, floats)) { // of the first portion, or of another program
     sum.floats.assign(floats.begin(), floats.end());
     sum.length = std::accumulate(floats.begin(), floats.end(), int64_t(0));
+    for (DeviceArray<float> &memory : sum.memory) // which would wait for the device as it ends
+      memory.release(queue);
     sum.memory.clear();
     sum.free.clear();
   }

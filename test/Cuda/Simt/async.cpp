@@ -328,10 +328,12 @@ void endBlock(Block &block) {
                     ") ends while copies into its shared memory are under way";
   block.boxes.clear();
   size_t statics = staticSharedBytes(block), dynamic = machine.launch.dynamicBytes;
-  if (machine.error.empty() && (statics > kMostStatic || statics + dynamic > kMostShared))
+  // Without the kernel's consent that is all there is, static and dynamic.
+  const size_t most = machine.launch.mostDynamicBytes > kMostStatic ? kMostShared : kMostStatic;
+  if (machine.error.empty() && (statics > kMostStatic || statics + dynamic > most))
     machine.error = "shared memory: " + std::to_string(statics) + " bytes static and " +
                     std::to_string(dynamic) + " dynamic; at most " + std::to_string(kMostStatic) +
-                    " static and " + std::to_string(kMostShared) + " together are allowed";
+                    " static and " + std::to_string(most) + " together are allowed";
 }
 
 } // namespace simt

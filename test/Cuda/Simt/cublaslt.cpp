@@ -18,6 +18,8 @@ struct simtMatmulPreference {
 namespace {
 
 constexpr size_t kWorkspaceBytes = 64 << 10, kWorkspaceAlignment = 16;
+/// No preference says how a bias is aligned: algorithms may load 16 bytes of it at once.
+constexpr uint64_t kBiasAlignment = 16;
 constexpr uint64_t kAlgorithm = 0x51317;
 
 thread_local std::string lastText;
@@ -132,13 +134,12 @@ cublasStatus_t checkPointers(const Matmul &product, const cublasLtMatmulAlgo_t *
     return algo ? algo->data[1 + which] : bytesOf(type);
   };
   const bool readsC = product.beta || product.betaValue != 0;
-  const size_t biasBytes = bytesOf(product.biasType());
   for (const Pointer &pointer :
        {Pointer{"a", product.a, alignmentOf(0, product.aLayout.type), true},
         Pointer{"b", product.b, alignmentOf(1, product.bLayout.type), true},
         Pointer{"c", product.c, alignmentOf(2, product.cLayout.type), readsC},
         Pointer{"d", product.d, alignmentOf(3, product.dLayout.type), true},
-        Pointer{"the bias", product.desc.bias, biasBytes, epilogue.usesBias()},
+        Pointer{"the bias", product.desc.bias, kBiasAlignment, epilogue.usesBias()},
         Pointer{"the auxiliary matrix", product.desc.aux, 16, epilogue.aux},
         Pointer{"the workspace", product.workspace, kWorkspaceAlignment,
                 product.workspaceBytes > 0}})

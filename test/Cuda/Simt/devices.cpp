@@ -102,7 +102,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *) 
   Lock lock;
   *attributes = {};
   if (options().capability / 10 != kCapability / 10)
-    return refuse(cudaErrorNoKernelImageForDevice, "");
+    return refuse(
+        options().seed % 2 ? cudaErrorNoKernelImageForDevice : cudaErrorInvalidDeviceFunction, "");
   attributes->binaryVersion = kCapability;
   return cudaSuccess;
 }

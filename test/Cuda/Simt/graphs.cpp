@@ -72,6 +72,15 @@ bool areJoined(const Capture &capture) {
   return true;
 }
 
+/// A capture of streams of a device, or of blocking ones; null where there is none.
+Capture *captureOf(int device, bool blocking) {
+  for (const std::shared_ptr<Capture> &capture : captures())
+    for (const simtStream *stream : capture->joined)
+      if (stream->device == device && !(blocking && (stream->flags & cudaStreamNonBlocking)))
+        return capture.get();
+  return nullptr;
+}
+
 void unite(std::vector<int> &nodes, const std::vector<int> &others) {
   for (int node : others)
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end())
@@ -144,12 +153,18 @@ cudaError_t refusePageableInCapture(simtStream &stream) {
 }
 
 cudaError_t refuseLegacyInCapture(int device, const char *what) {
-  for (const std::shared_ptr<Capture> &capture : captures())
-    for (const simtStream *stream : capture->joined)
-      if (stream->device == device && !(stream->flags & cudaStreamNonBlocking))
-        return invalidate(*capture, cudaErrorStreamCaptureImplicit,
-                          std::string(what) + " in the default stream, which waits for a stream "
-                                              "that is captured");
+  if (Capture *capture = captureOf(device, /*blocking=*/true))
+    return invalidate(*capture, cudaErrorStreamCaptureImplicit,
+                      std::string(what) + " in the default stream, which waits for a stream "
+                                          "that is captured");
+  return cudaSuccess;
+}
+
+cudaError_t refuseDeviceInCapture(int device, const char *call) {
+  if (Capture *capture = captureOf(device, /*blocking=*/false))
+    return invalidate(*capture, cudaErrorStreamCaptureUnsupported,
+                      std::string(call) + " while a stream of the device is captured, by whichever "
+                                          "thread: what is captured never ends");
   return cudaSuccess;
 }
 
@@ -245,6 +260,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *
   simtStream *found = streamAt(stream, error);
   if (!found)
     return error;
+  // Without harm to the capture that the default stream would wait for.
+  if (found->isLegacy && captureOf(found->device, /*blocking=*/true))
+    return refuse(cudaErrorStreamCaptureImplicit,
+                  "the default stream waits for a stream that is captured");
   *result = !found->capture             ? cudaStreamCaptureStatusNone
             : found->capture->isInvalid ? cudaStreamCaptureStatusInvalidated
                                         : cudaStreamCaptureStatusActive;

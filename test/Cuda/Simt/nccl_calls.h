@@ -58,6 +58,7 @@ struct ncclComm {
   std::shared_ptr<simt::nccl::Clique> clique;
   int rank = 0, device = 0;
   bool isAborted = false, isLeaving = false;
+  bool readsPeers = false; ///< the memory of other devices of the process
   ncclResult_t asyncError = ncclSuccess;
   std::map<int, uint64_t> sends, receives; ///< by peer
   uint64_t collectives = 0;

@@ -2,6 +2,8 @@
 
 #include "nccl_calls.h"
 
+#include <cstdlib>
+#include <cstring>
 #include <unistd.h>
 
 using namespace simt;
@@ -81,6 +83,8 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
   made->rank = rank;
   made->device = currentDevice();
   made->thread = std::this_thread::get_id();
+  const char *direct = std::getenv("NCCL_P2P_DIRECT_DISABLE");
+  made->readsPeers = !direct || std::strcmp(direct, "1") != 0;
   // One of this process, or of the machine: the other ranks are other processes.
   if (ranks > 1 && (options().devices == 1 || areDevicesShared())) {
     std::string problem;

@@ -1,5 +1,6 @@
 //===- nccl_groups.cpp - What the calls of a group do ---------------------===//
 
+#include "arena.h"
 #include "nccl_calls.h"
 
 #include <cstring>
@@ -107,6 +108,23 @@ void runBetweenProcesses(Group &group) {
     comm.asyncError = ncclRemoteError;
 }
 
+/// Empty where other devices of the process may reach the memory of a call: that of cudaMallocAsync
+/// is open to its own device alone.
+std::string checkReach(const ncclComm &comm, const Part &part) {
+  const bool isPair = part.call == Call::send || part.call == Call::receive;
+  if (!comm.readsPeers || comm.clique->ranks == 1 || (isPair && part.peer == comm.rank))
+    return {};
+  for (const void *memory : {part.from, static_cast<const void *>(part.to)}) {
+    if (!memory || part.bytes() == 0 || !arena().holds(memory) || isPinned(memory))
+      continue;
+    const auto found = arena().nearest(memory);
+    if (found != arena().allocations.end() && found->second.made.what[0])
+      return std::string(nameOf(part.call)) +
+             " of memory of cudaMallocAsync, which the other devices of the process cannot reach";
+  }
+  return {};
+}
+
 } // namespace
 
 ncclResult_t enqueueGroup(const std::shared_ptr<Group> &group, cudaStream_t stream) {
@@ -118,6 +136,9 @@ ncclResult_t enqueueGroup(const std::shared_ptr<Group> &group, cudaStream_t stre
                                     : in->capture
                                         ? "NCCL calls in a captured stream are not emulated"
                                         : "the stream is of another device");
+  for (const PartPointer &part : group->parts)
+    if (std::string text = checkReach(comm, *part); !text.empty() && machine.error.empty())
+      machine.error = std::move(text);
   group->number = ranksHere().groups;
   const Part &first = *group->parts.front();
   Request request{group->parts.size() > 1 ? "NCCL group" : nameOf(first.call),

@@ -177,6 +177,8 @@ cudaError_t refuseInCapture(const char *call, simtStream *stream = nullptr);
 cudaError_t refusePageableInCapture(simtStream &stream);
 /// Refuses where a stream that the legacy stream waits for is captured on that device.
 cudaError_t refuseLegacyInCapture(int device, const char *what);
+/// The same of a call that is about all streams of a device.
+cudaError_t refuseDeviceInCapture(int device, const char *call);
 
 //===-- nccl.cpp --------------------------------------------------------------===//
 

@@ -53,6 +53,11 @@ simtEvent *eventAt(cudaEvent_t event, cudaError_t &error) {
   return nullptr;
 }
 
+/// Where it is the default stream, and one that it waits for is captured.
+cudaError_t refuseLegacy(const simtStream &stream, const char *what) {
+  return stream.isLegacy ? refuseLegacyInCapture(stream.device, what) : cudaSuccess;
+}
+
 /// Nothing may be called where a callback of a stream runs, or after an error.
 cudaError_t mayCall() {
   if (inCallback)
@@ -285,6 +290,9 @@ cudaError_t cudaDeviceSynchronize() {
   Lock lock;
   if (cudaError_t error = refuseInCapture("cudaDeviceSynchronize"); error != cudaSuccess)
     return error;
+  if (cudaError_t error = refuseDeviceInCapture(currentDevice(), "cudaDeviceSynchronize");
+      error != cudaSuccess)
+    return error;
   return waitFor(lastOf(streamsOf(currentDevice())));
 }
 
@@ -326,6 +334,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return error;
   if (error = refuseInCapture("cudaStreamSynchronize", found); error != cudaSuccess)
     return error;
+  if (error = refuseLegacy(*found, "cudaStreamSynchronize"); error != cudaSuccess)
+    return error;
   return waitFor(lastOf({found}));
 }
 
@@ -336,6 +346,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (!found)
     return error;
   if (error = refuseInCapture("cudaStreamQuery", found); error != cudaSuccess)
+    return error;
+  if (error = refuseLegacy(*found, "cudaStreamQuery"); error != cudaSuccess)
     return error;
   if (error = mayCall(); error != cudaSuccess)
     return error;
@@ -355,6 +367,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return error;
   if (waits->capture || on->capture)
     return captureWait(*waits, *on);
+  if (error = refuseLegacy(*waits, "a wait for an event"); error != cudaSuccess)
+    return error;
   if (error = mayCall(); error != cudaSuccess || !on->recorded)
     return error;
   Request request{"a wait for an event"};

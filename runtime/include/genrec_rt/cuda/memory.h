@@ -50,6 +50,9 @@ inline std::atomic<int64_t> &memoryMoves() {
 /// these, and is counted.
 void waitForStream(cudaStream_t stream);
 void waitForEvent(cudaEvent_t event);
+/// Waits for all streams of the current device that the default stream waits for, as a session's
+/// queues are. Unlike cudaDeviceSynchronize it lets a WaitWatch look meanwhile.
+void waitForQueues();
 /// How often they were called in this process.
 int64_t streamWaits();
 

@@ -20,6 +20,7 @@ struct dim3 : simt::Extent {
   X(cudaSuccess, 0, "no error")                                                                    \
   X(cudaErrorInvalidValue, 1, "invalid argument")                                                  \
   X(cudaErrorMemoryAllocation, 2, "out of memory")                                                 \
+  X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                                 \
   X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                         \
   X(cudaErrorNoKernelImageForDevice, 209,                                                          \
     "no kernel image is available for execution on the device")                                    \

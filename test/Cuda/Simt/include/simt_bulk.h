@@ -10,6 +10,7 @@
 #include "genrec_rt/kernels/cuda/bf16.h"
 
 #include <cuda_runtime.h>
+#include <stdexcept>
 
 namespace simt {
 
@@ -27,6 +28,16 @@ inline void arriveExpecting(uint64_t *barrier, int bytes, Place place = Place::c
 using TensorMap = BoxSource;
 inline TensorMap makeTensorMap(const genrec::rt::cuda::Bf16 *values, int64_t rows, int64_t heads,
                                int64_t size, int64_t ld, int boxRows) {
+  // What the driver demands of an address, sizes, strides in bytes and a box.
+  auto isStride = [](int64_t bytes) {
+    return bytes > 0 && bytes % 16 == 0 && bytes < int64_t(1) << 40;
+  };
+  auto isSize = [](int64_t of) { return of > 0 && of <= int64_t(1) << 32; };
+  if (reinterpret_cast<uintptr_t>(values) % 16 != 0 || !isSize(size) || !isSize(heads) ||
+      !isSize(rows) || !isStride(size * 2) || !isStride(ld * 2) || boxRows < 1 || boxRows > 256)
+    throw std::invalid_argument("a tensor map of " + std::to_string(rows) + " rows of " +
+                                std::to_string(heads) + " heads of " + std::to_string(size) +
+                                " values, leading dimension " + std::to_string(ld));
   return {values, rows, heads, size, ld, boxRows};
 }
 inline void copyBox(void *to, const TensorMap &map, int column, int head, int row,

@@ -114,8 +114,20 @@ inline namespace GENREC_RT_ISA {
 
 namespace detail {
 
-/// Shared memory of a block of an H100, with the kernel's consent.
-constexpr int64_t kMostSharedBytes = 227 << 10;
+/// Shared memory of a block, with the kernel's consent, on every device that this program has code
+/// for.
+constexpr int64_t mostSharedBytes() {
+  int64_t kibibytes = 227;
+#if defined(__CUDA_ARCH_LIST__)
+  for (const int architecture : {__CUDA_ARCH_LIST__}) {
+    const bool isOfServers = architecture >= 900 && architecture < 1200;
+    const int64_t own = isOfServers ? 227 : architecture == 800 || architecture == 870 ? 163 : 99;
+    kibibytes = own < kibibytes ? own : kibibytes;
+  }
+#endif
+  return kibibytes << 10;
+}
+constexpr int64_t kMostSharedBytes = mostSharedBytes();
 
 /// Blocks for `rows` rows, each of which has `lanes` threads, or for as many chunks where sums are
 /// added up by chunks.

@@ -51,6 +51,12 @@ constexpr bool kHasTensorCoreKernels = sizeof(typename C::Element) == 2 && C::Qk
 
 namespace detail {
 
+/// Lists may be cut at a length and have no rows all the same: then there is nothing to launch, and
+/// no matrix of which a tensor map could be made.
+template <class E> bool mayHavePairs(const AttentionArgs<E> &args) {
+  return args.parents > 0 && args.maxLength > 0 && args.rows > 0;
+}
+
 /// Blocks for one tile of every list and head.
 template <class E> int tilesOf(const AttentionArgs<E> &args, int tile) {
   return static_cast<int>(blocksFor(args.maxLength, tile));
@@ -303,7 +309,7 @@ void attentionForward(const AttentionArgs<typename C::Element> &args, void *memo
                       cudaStream_t stream) {
   static_assert(Level == AttentionLevel::plain || kHasTensorCoreKernels<C>,
                 "tensor cores take bfloat16 values and sizes that are multiples of 8 up to 256");
-  if (args.parents == 0 || args.maxLength == 0)
+  if (!detail::mayHavePairs(args))
     return;
   if constexpr (Level == AttentionLevel::hopper)
     detail::forwardHopper<C>(args, memory, stream);
@@ -330,7 +336,7 @@ void attentionBackward(const AttentionArgs<typename C::Element> &args,
   const auto layout = detail::BackwardLayout::of<C>(args, Level, memory);
   const BackwardSpace &space = layout.space;
   const int pairBits = bitsOfCount(args.rows * args.maxLength * args.heads);
-  const bool hasPairs = args.parents > 0 && args.maxLength > 0;
+  const bool hasPairs = detail::mayHavePairs(args);
   GENREC_CUDA_CHECK(cudaMemsetAsync(memory, 0, static_cast<size_t>(layout.clearedBytes), stream));
   if (hasPairs) {
     detail::prepareBackward<C, Level>(args, gradients, layout, stream);
