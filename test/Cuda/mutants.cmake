@@ -6,7 +6,8 @@ foreach(source IN LISTS cuda_sources session_sources)
   list(APPEND mutant_sources ${mutants}/${name})
 endforeach()
 set_source_files_properties(${mutant_sources} PROPERTIES GENERATED ON)
-add_genrec_cuda_emulated(genrec_rt_cuda_mutants ${mutant_sources})
+# Whole models link the archive before the runtime's.
+add_genrec_cuda_emulated(genrec_rt_cuda_mutants ${mutant_sources} Mutants/chosen.cpp)
 add_genrec_simt_tests(genrec-simt-mutants ${cuda_tests} pipeline_test.cpp Mutants/reached.cpp
   RUNTIME ${mutants} LINK genrec_rt_cuda_mutants genrec_cpu_reference)
 if(TARGET genrec-simt-mutants)

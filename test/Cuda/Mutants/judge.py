@@ -1,10 +1,12 @@
 """Draws mutants of CUDA code, and says which of them the tests of CUDA code do not see.
 
-    judge.py --seed 1 --count 500 [--only order.cu] [--out build/mutants]
+    judge.py --seed 1 --count 500 [--only order.cu] [--models]
 
 Each one is run with the quickest tests in which it makes a difference, as the program with no mutant chosen has noted.
 It is seen where one of them fails, as it is in test_planted_defects.py; `survivors.json` has those that are not. What
-makes no difference in any test is named apart: it is equivalent, or no test has an input for it.
+makes no difference in any test is counted apart: it is equivalent, or no test has an input for it.
+
+`--models`: what unit tests do not see, or reach, whole models may (models.py).
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,10 +28,12 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[3]
 sys.path += [str(Path(__file__).parent), "/usr/lib/python3/dist-packages"]  # clang.cindex, as Debian has it
 import mutants  # noqa: E402
+from models import Models  # noqa: E402
 
 RUNTIME = SOURCE / "runtime"
-FOLDERS = re.compile(r"(include/genrec_rt/(kernels/)?cuda|[a-z_]+/cuda|comm_nccl)/.*\.(h|cu)$")
-LEFT_OUT = re.compile(r"-Xclang|-include-pch|-M[DTF]|-o|-c|-MQ")
+FILES = re.compile(
+    r"(include/genrec_rt/(kernels/)?cuda|[a-z_]+/cuda|comm_nccl)/.*\.(h|cu)$|session/(device_\w+|ranks|session_steps|step_slot)\.(h|cpp)$"
+)
 # Of those that make a difference: more would see few mutants more, and take long for those that are equivalent.
 MOST_TESTS, MOST_SECONDS = 60, 30.0
 
@@ -59,27 +65,35 @@ def compiled(build: Path) -> list[tuple[str, list[str]]]:
     return sorted(commands, key=lambda each: not each[0].startswith(str(RUNTIME)))
 
 
-def found(build: Path) -> list[mutants.Mutant]:
+def found(build: Path, models: bool) -> list[mutants.Mutant]:
     from clang.cindex import Config, Index
 
     Config.set_library_path("/usr/lib/llvm-22/lib")
     files = {path.relative_to(RUNTIME).as_posix() for path in RUNTIME.rglob("*")}
-    files = {file for file in files if FOLDERS.match(file)}
+    files = {file for file in files if FILES.match(file)}
     every: list[mutants.Mutant] = []
     for file, arguments in compiled(build):
         unit = Index.create().parse(file, arguments)
         every += mutants.found_in(unit, RUNTIME, files)
         if not files:
             break
+    for file in sorted(files) if models else ():  # that emitted kernels alone include
+        arguments = next(arguments for source, arguments in compiled(build) if source.endswith("/rank_test.cpp"))
+        unit = Index.create().parse("alone.cpp", arguments, [("alone.cpp", f'#include "{RUNTIME / file}"')])
+        every += mutants.found_in(unit, RUNTIME, files)
     print(f"{len(every)} mutants; not read: {' '.join(sorted(files)) or 'nothing'}")
     return every
+
+
+def line_of(m: mutants.Mutant) -> int:
+    return (RUNTIME / m.file).read_bytes()[: m.begin].count(b"\n") + 1
 
 
 def write(drawn: dict[int, mutants.Mutant], folder: Path) -> None:
     """The runtime's headers and CUDA sources with these mutants."""
     for path in RUNTIME.rglob("*"):
         name = path.relative_to(RUNTIME).as_posix()
-        if path.suffix not in (".h", ".cu") and not name.startswith("session/"):
+        if path.suffix not in (".h", ".cu") and not FILES.match(name):
             continue
         text = mutants.planted(path.read_bytes(), [(n, m) for n, m in drawn.items() if m.file == name])
         text = f'#include "mutants.h"\n#line 1 "{path}"\n{text}' if "simt::" in text else f'#line 1 "{path}"\n{text}'
@@ -89,25 +103,25 @@ def write(drawn: dict[int, mutants.Mutant], folder: Path) -> None:
             to.write_text(text)
 
 
-def build_without_errors(drawn: dict[int, mutants.Mutant], build: Path, folder: Path) -> None:
-    """Leaves out mutants of lines that do not compile, until the program does."""
-    lines = {n: (m.file, (RUNTIME / m.file).read_bytes()[: m.begin].count(b"\n") + 1) for n, m in drawn.items()}
+def build_without_errors(drawn: dict[int, mutants.Mutant], build: Path, folder: Path, models: Models | None) -> None:
+    """Leaves out mutants of lines that do not compile, until programs do."""
     while True:
         write(drawn, folder)
         done = subprocess.run(
             ["ninja", "-C", build, "-k", "0", "genrec-simt-mutants"], capture_output=True, text=True, check=False
         )
-        if done.returncode == 0:
+        errors = done.stdout if done.returncode != 0 else models.errors() if models else ""
+        if not errors:
             return
-        named = re.findall(rf"{RUNTIME}/(\S+?):(\d+):\d+: (?:fatal )?(?:error|note)", done.stdout)
+        named = re.findall(rf"{RUNTIME}/(\S+?):(\d+):\d+: (?:fatal )?(?:error|note)", errors)
         wrong = {(file, int(line)) for file, line in named}
-        gone = [n for n in drawn if lines[n] in wrong]
+        gone = [n for n, m in drawn.items() if (m.file, line_of(m)) in wrong]
         print(f"{len(gone)} mutants do not compile", flush=True)
         if not gone:
-            sys.exit(done.stdout[-4000:])
+            sys.exit(errors[-4000:])
         for number in gone:
-            print("   ", drawn[number].file, lines[number][1], drawn[number].kind)
-            del drawn[number]
+            m = drawn.pop(number)
+            print(f"    {m.file}:{line_of(m)} {m.kind}")
 
 
 def run(program: Path, number: int, seed: int, tests: str, limit: float, **more: str) -> bool:
@@ -172,29 +186,39 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--only", default="", help="a regular expression that files' names hold")
+    parser.add_argument("--models", action="store_true")
     parser.add_argument("--build", type=Path, default=SOURCE / "build")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder, program = options.build / "mutants", options.build / "bin/genrec-simt-mutants"
-    every = [m for m in found(options.build) if re.search(options.only, m.file)]
+    every = [m for m in found(options.build, options.models) if re.search(options.only, m.file)]
     drawn = dict(enumerate(mutants.sampled(every, options.count, options.seed), 1))
-    build_without_errors(drawn, options.build, folder)
-    tests = reached(program, folder, options.jobs)
-    somewhere = set().union(*(test.reached for test in tests))
-    judged, begun = sorted(set(drawn) & somewhere), time.monotonic()
-    survivors = []
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for number, seen in zip(judged, pool.map(lambda n: is_seen(program, n, tests), judged), strict=True):
-            if not seen:
-                m = drawn[number]
-                line = (RUNTIME / m.file).read_bytes()[: m.begin].count(b"\n") + 1
-                survivors.append({"number": number, "line": line, **asdict(m)})
-                print(f"not seen: {m.file}:{line} {m.kind}", flush=True)
-                (folder / "survivors.json").write_text(json.dumps(survivors, indent=1))
+    with tempfile.TemporaryDirectory() as for_models:
+        models = Models(options.build, Path(for_models)) if options.models else None
+        build_without_errors(drawn, options.build, folder, models)
+        tests = reached(program, folder, options.jobs)
+        somewhere = set().union(*(test.reached for test in tests))
+        somewhere |= models.reached(options.jobs) if models else set()
+
+        def seen_by(number: int) -> str:
+            if is_seen(program, number, tests):
+                return "tests"
+            return "models" if models and models.see(number) else ""
+
+        judged, begun, by = sorted(set(drawn) & somewhere), time.monotonic(), Counter[str]()
+        survivors = []
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for number, seen in zip(judged, pool.map(seen_by, judged), strict=True):
+                by[seen] += 1
+                if not seen:
+                    m = drawn[number]
+                    survivors.append({"number": number, "line": line_of(m), **asdict(m)})
+                    print(f"not seen: {m.file}:{line_of(m)} {m.kind}", flush=True)
+                    (folder / "survivors.json").write_text(json.dumps(survivors, indent=1))
     print(
-        f"{len(drawn)} drawn, {len(judged)} make a difference in a test, {len(judged) - len(survivors)} of these seen, "
-        f"{len(survivors)} not ({time.monotonic() - begun:.0f} s)"
+        f"{len(drawn)} drawn, {len(judged)} make a difference, {by['tests']} of these seen by tests, {by['models']} by "
+        f"models, {by['']} by none ({time.monotonic() - begun:.0f} s)"
     )
 
 

@@ -8,12 +8,16 @@
 #ifndef GENREC_TEST_CUDA_MUTANTS_MUTANTS_H
 #define GENREC_TEST_CUDA_MUTANTS_MUTANTS_H
 
+#include <string>
 #include <type_traits>
 
 namespace simt {
 
 /// Whether the program was started with this mutant (GENREC_SIMT_DEFECT).
 bool isChosen(int mutant);
+
+/// Those that were asked for since the last call, with a space before each.
+std::string takeReached();
 
 /// Constant expressions have no mutants.
 constexpr bool chosen(int mutant) { return !std::is_constant_evaluated() && isChosen(mutant); }

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "mutants.h"
-#include "simt.h"
 
 #include <gtest/gtest.h>
 
@@ -16,26 +15,17 @@
 
 namespace {
 
-constexpr int kMostMutants = 1 << 16;
-bool reached[kMostMutants];
-
 class Reached : public testing::EmptyTestEventListener {
 public:
   explicit Reached(const char *file) : out(file, std::ios::app) {}
 
 private:
-  void OnTestStart(const testing::TestInfo &) override {
-    for (bool &each : reached)
-      each = false;
-  }
+  void OnTestStart(const testing::TestInfo &) override { simt::takeReached(); }
   void OnTestEnd(const testing::TestInfo &test) override {
-    if (!test.result()->Passed())
-      return;
-    out << test.test_suite_name() << '.' << test.name() << ' ' << test.result()->elapsed_time();
-    for (int mutant = 0; mutant < kMostMutants; ++mutant)
-      if (reached[mutant])
-        out << ' ' << mutant;
-    out << std::endl;
+    std::string mutants = simt::takeReached();
+    if (test.result()->Passed())
+      out << test.test_suite_name() << '.' << test.name() << ' ' << test.result()->elapsed_time()
+          << mutants << std::endl;
   }
 
   std::ofstream out;
@@ -48,10 +38,3 @@ private:
 }();
 
 } // namespace
-
-// Not a kernel's, so that its accesses are nobody's business.
-__attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation)) bool
-simt::isChosen(int mutant) {
-  reached[mutant] = true;
-  return mutant == defect;
-}
