@@ -75,7 +75,7 @@ bool Training::onStep(const StepReport &report) {
   progress.step(news);
   if (report.hasMovedRows)
     tellPlacement();
-  if (savesAfter(report.step))
+  if (savesAfter(report.step) && !savesSoon())
     save();
   stepBegin = Clock::now();
   work->beginStep();
@@ -115,6 +115,12 @@ bool Training::isEvaluated(int64_t epoch) const {
            flags.evalEpochs.end();
   bool isLast = epoch == flags.epochs || reachedMaxSteps();
   return isLast || (flags.evalEvery > 0 && epoch % flags.evalEvery == 0);
+}
+
+/// Whether the end of the epoch saves this step, and nothing takes its time before.
+bool Training::savesSoon() const {
+  const bool ends = state.batchesInEpoch == batchesPerEpoch || endsAfter(state.step);
+  return ends && !isEvaluated(state.epoch);
 }
 
 /// Records and evaluates; false where a signal came, which leaves the epoch

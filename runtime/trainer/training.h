@@ -59,6 +59,7 @@ private:
     return flags.checkpointEvery > 0 && step % static_cast<uint64_t>(flags.checkpointEvery) == 0 &&
            !flags.checkpoint.empty();
   }
+  bool savesSoon() const;
   bool endsAfter(uint64_t step) const {
     return flags.maxSteps > 0 && step >= static_cast<uint64_t>(flags.maxSteps);
   }

@@ -183,6 +183,22 @@ def test_other_data_of_equal_length_is_refused(
     go_on(compiled("base"), moved, copy(checkpoint, tmp_path / "c"))
 
 
+def test_the_end_of_an_epoch_is_saved_once_unless_an_evaluation_comes_before(
+    compiled: Callable[..., gr.CompiledModel], data: Path, tmp_path: Path
+) -> None:
+    """All of it was written a second time, in the place of the first."""
+    flags: dict[str, Any] = {"batch": ROWS // 2, "epochs": 2, "checkpoint_every": 1, "keep": 9, "progress": False}
+
+    def generations(name: str, **more: Any) -> list[str]:
+        compiled("base").train(data, checkpoint=tmp_path / name, **flags, **more)
+        return sorted(path.name for path in (tmp_path / name).glob("step-*"))
+
+    assert generations("alone") == ["step-1", "step-2", "step-3", "step-4"]
+    assert generations("ends", max_steps=3) == ["step-1", "step-2", "step-3"]
+    # An evaluation may take long.
+    assert generations("evaluated", validation=data, eval_epochs=[2]) == ["step-1", "step-2", "step-3", "step-4.2"]
+
+
 def test_a_loss_that_is_not_finite_names_the_line(compiled: Callable[..., gr.CompiledModel], tmp_path: Path) -> None:
     """An infinite feature trained to a NaN with status 0, and its checkpoint could not be read."""
     model, bad = compiled("base"), write(tmp_path / "bad.parquet", seed=1, weight=float("inf"))
