@@ -92,6 +92,7 @@ MODELS = [
     of("laters", "updates of portions that meet are not captured", SESSION + "step.cpp", "slot.meetsPortions() && !isUpdating", "slot.meetsPortions()"),
     of("laters", "an update has no end", SESSION + "step.cpp", "isUpdating = false;", behind="isUpdating = false;\n    throw;"),
     of("ranks", "ids of 64 bits are beyond their table", "embedding/cuda/device.cu", "isThere && from.idBits < 64", "isThere"),
+    of("ranks", "a row by itself is missing", "embedding/cuda/device.cu", "count > 0", "count > 1", behind="void chooseMissing("),
     # What is noted.
     of("refused", "merged ids have all bits", SESSION + "step.cpp", "from.idBits = table.id_bits;"),
 ]  # fmt: skip

@@ -171,10 +171,13 @@ def write_checked(path: Path, **wrong: float) -> Path:
     return path
 
 
-def write_rows(path: Path, seed: int = 2, rows: int = ROWS, wide_from: int | None = None) -> Path:
+def write_rows(
+    path: Path, seed: int = 2, rows: int = ROWS, wide_from: int | None = None, alone: int | None = None
+) -> Path:
     """The 8th batch in this order is the first with nulls in a column of floats, the second has a longer list.
 
-    `wide_from`: from this row on, rows have longer lists and nothing else.
+    `wide_from`: from this row on, rows have longer lists and nothing else. `alone`: the row of
+    a batch, its first, that alone has an id in a column.
     """
     draw = np.random.default_rng(seed)
     words = [f"w{i}" * (1 + i % 4) for i in range(9)]
@@ -192,8 +195,11 @@ def write_rows(path: Path, seed: int = 2, rows: int = ROWS, wide_from: int | Non
     def has_nulls(row: int) -> bool:
         return wide_from is None and 84 <= row < 96
 
+    ids = [int(v) for v in draw.integers(0, 9, rows)]
+    if alone is not None:
+        ids[alone : alone + BATCH] = [3] + [0] * (BATCH - 1)
     columns = {
-        "a": pa.array([None if v == 0 else int(v) for v in draw.integers(0, 9, rows)], pa.int64()),
+        "a": pa.array([id or None for id in ids], pa.int64()),
         "b": pa.array([int(v) for v in draw.integers(0, 12, rows)], pa.int64()),
         "x": pa.array(
             [None if has_nulls(row) and row % 3 else float(v) for row, v in enumerate(draw.normal(size=rows))],

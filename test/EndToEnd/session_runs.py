@@ -165,7 +165,7 @@ class Folder:
         write_late(at / "rows.parquet", at / "late.parquet")
         # Batches enough for an evaluation's graph to be launched again, though memory grows at first.
         write_rows(at / "wide.parquet", seed=9, rows=96, wide_from=0)
-        write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH)
+        write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH, alone=3 * BATCH)
         self.items, self.checked_items = (
             gr.catalogue(write_items(at / f"items{first}.parquet", first), id="item", schema=ITEM_SCHEMA)
             for first in (0, CHECKED_ITEM)
