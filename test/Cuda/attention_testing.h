@@ -102,6 +102,13 @@ template <class E> struct AttentionCalls {
   void (*backward)(const AttentionArgs<E> &, const AttentionGradients<E> &, void *memory,
                    cudaStream_t);
 
+  void run(const AttentionArgs<E> &args, const AttentionGradients<E> &gradients) const {
+    test::Scratch list(forwardBytes(args)), space(backwardBytes(args));
+    forward(args, list.data(), testStream());
+    backward(args, gradients, space.data(), testStream());
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  }
+
   ReferenceConfig withHeads(int64_t heads) const {
     ReferenceConfig result = config;
     result.heads = heads;
@@ -196,10 +203,7 @@ private:
     gradients.dV = dV.memory.data(), gradients.ldDV = dV.ld;
     gradients.dPositionBias = dPositionBias.memory.data();
     gradients.dTimeBias = dTimeBias.memory.data();
-    test::Scratch list(calls.forwardBytes(args)), space(calls.backwardBytes(args));
-    calls.forward(args, list.data(), testStream());
-    calls.backward(args, gradients, space.data(), testStream());
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+    calls.run(args, gradients);
   }
 };
 
@@ -282,10 +286,7 @@ template <class C, AttentionLevel Level> void checkNoRows() {
   gradients.ldDOut = gradients.ldDV = args.ldV, gradients.ldDQ = gradients.ldDK = args.ldQ;
   gradients.dPositionBias = dPositionBias.memory.data();
   gradients.dTimeBias = dTimeBias.memory.data();
-  test::Scratch list(calls.forwardBytes(args)), space(calls.backwardBytes(args));
-  calls.forward(args, list.data(), testStream());
-  calls.backward(args, gradients, space.data(), testStream());
-  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  calls.run(args, gradients);
   dPositionBias.expectNear(zeros, 0, "position bias");
   dTimeBias.expectNear(zeros, 0, "time bias");
 }

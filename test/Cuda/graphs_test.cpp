@@ -62,15 +62,31 @@ TEST_P(Graphs, WorkThatIsNotJoined) {
   EXPECT_EQ(captured, cudaStreamCaptureStatusNone);
 }
 
-TEST_P(Graphs, WhatACaptureRefuses) {
+/// With a stream that the default one waits for, and an event from outside of what is captured.
+class Captures : public Graphs {
+protected:
+  void SetUp() override {
+    Graphs::SetUp();
+    GENREC_CUDA_CHECK(cudaStreamCreate(&blocking));
+    GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&outside, cudaEventDisableTiming));
+    GENREC_CUDA_CHECK(cudaEventRecord(outside, second));
+  }
+  void TearDown() override {
+    GENREC_CUDA_CHECK(cudaStreamDestroy(blocking));
+    GENREC_CUDA_CHECK(cudaEventDestroy(outside));
+    Graphs::TearDown();
+  }
+
+  cudaStream_t blocking;
+  cudaEvent_t outside;
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Captures, testing::Range<uint64_t>(1, 9));
+
+TEST_P(Captures, WhatIsRefused) {
   Ints data(host({1}));
   Pinned pinned(1);
   int value = 0, *memory = nullptr;
-  cudaStream_t blocking;
-  cudaEvent_t outside;
-  GENREC_CUDA_CHECK(cudaStreamCreate(&blocking));
-  GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&outside, cudaEventDisableTiming));
-  GENREC_CUDA_CHECK(cudaEventRecord(outside, second));
   auto refusal = [&](cudaStream_t stream, auto body) {
     GENREC_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     const cudaError_t code = body();
@@ -105,19 +121,11 @@ TEST_P(Graphs, WhatACaptureRefuses) {
   EXPECT_EQ(cudaStreamEndCapture(second, &graph), cudaErrorStreamCaptureUnmatched);
   EXPECT_EQ(cudaStreamEndCapture(first, &graph), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(data.fetch(), host({1}));
-  GENREC_CUDA_CHECK(cudaStreamDestroy(blocking));
-  GENREC_CUDA_CHECK(cudaEventDestroy(outside));
 }
 
 /// Whatever the mode, and in every thread: the device and its default stream stand for streams that
 /// are captured, too.
-TEST_P(Graphs, WhatOtherThreadsMayNotDoDuringACapture) {
-  Ints data(host({1}));
-  cudaStream_t blocking;
-  cudaEvent_t outside;
-  GENREC_CUDA_CHECK(cudaStreamCreate(&blocking));
-  GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&outside, cudaEventDisableTiming));
-  GENREC_CUDA_CHECK(cudaEventRecord(outside, second));
+TEST_P(Captures, WhatOtherThreadsMayNotDo) {
   auto codes = [&](cudaStream_t stream, auto body) {
     GENREC_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     cudaError_t code = cudaSuccess;
@@ -145,8 +153,6 @@ TEST_P(Graphs, WhatOtherThreadsMayNotDoDuringACapture) {
   EXPECT_EQ(codes(first, [&] { return cudaStreamIsCapturing(cudaStreamLegacy, &captured); }),
             allowed);
   EXPECT_EQ(codes(first, [&] { return cudaEventQuery(outside); }).second, cudaSuccess);
-  GENREC_CUDA_CHECK(cudaStreamDestroy(blocking));
-  GENREC_CUDA_CHECK(cudaEventDestroy(outside));
 }
 
 TEST_P(Graphs, AnUpdateKeepsTheShape) {

@@ -1,35 +1,26 @@
-//===- prepared_source.h - Batches that were made before ---------*- C++ -*-===//
+//===- prepared_source.h - Batches of samples that were made before -*- C++ -*-===//
 
 #ifndef GENREC_TEST_CUDA_PREPARED_SOURCE_H
 #define GENREC_TEST_CUDA_PREPARED_SOURCE_H
 
+#include "../Runtime/prepared_source.h"
 #include "device_model.h"
-
-#include "genrec_rt/session.h"
-
-#include <utility>
-#include <vector>
 
 namespace genrec::rt::cuda::test {
 
-/// Hands out batches that were made before; none is waited for.
-class PreparedSource : public BatchSource {
+class PreparedSource : public rt::test::PreparedSource {
 public:
-  explicit PreparedSource(const std::vector<Samples> &samples) {
-    for (const Samples &each : samples)
-      batches.push_back(batchOf(each));
-  }
-  explicit PreparedSource(std::vector<Batch> made) : batches(std::move(made)) {}
-  bool next(Batch &batch) override {
-    if (at == batches.size())
-      return false;
-    std::swap(batch, batches[at++]);
-    return true;
-  }
+  using rt::test::PreparedSource::PreparedSource;
+  explicit PreparedSource(const std::vector<Samples> &samples)
+      : rt::test::PreparedSource(made(samples)) {}
 
 private:
-  std::vector<Batch> batches;
-  size_t at = 0;
+  static std::vector<Batch> made(const std::vector<Samples> &samples) {
+    std::vector<Batch> batches;
+    for (const Samples &each : samples)
+      batches.push_back(batchOf(each));
+    return batches;
+  }
 };
 
 } // namespace genrec::rt::cuda::test

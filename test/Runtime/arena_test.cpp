@@ -7,6 +7,7 @@
 #include "TinyModel.h"
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/dataset.h"
+#include "prepared_source.h"
 
 #include <gtest/gtest.h>
 
@@ -88,21 +89,14 @@ TEST(Arena, RandomPlansNeverOverlapWhileLive) {
   }
 }
 
-/// Hands out batches made before, so that what is counted is the runtime's.
-class PreparedSource : public BatchSource {
+/// What is counted is the runtime's.
+class CountedSource : public PreparedSource {
 public:
-  explicit PreparedSource(std::vector<Batch> batches) : batches(std::move(batches)) {}
+  using PreparedSource::PreparedSource;
   bool next(Batch &batch) override {
     isStepThread = true; // the reading thread is a step thread, too
-    if (at == batches.size())
-      return false;
-    std::swap(batch, batches[at++]);
-    return true;
+    return PreparedSource::next(batch);
   }
-
-private:
-  std::vector<Batch> batches;
-  size_t at = 0;
 };
 
 TEST(Arena, StepsAllocateNothingButForANewLargestBucket) {
@@ -113,7 +107,7 @@ TEST(Arena, StepsAllocateNothingButForANewLargestBucket) {
   std::vector<Batch> batches;
   for (uint64_t i = 0; i < 40; ++i) // the longest comes last
     batches.push_back(tinyBatch(i, i < 39 ? 40 : 400, 30));
-  PreparedSource source(std::move(batches));
+  CountedSource source(std::move(batches));
   std::vector<int64_t> arenas, allocations, news;
   arenas.reserve(64), allocations.reserve(64), news.reserve(64);
   countsEveryThread = true; // the reader's and the workers' too: nothing else runs

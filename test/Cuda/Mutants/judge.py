@@ -152,6 +152,8 @@ def reached(program: Path, folder: Path, jobs: int) -> list[Test]:
                 print(f"{suite} fails without a mutant")
     tests = []
     for line in out.read_text().splitlines():
+        if line.startswith(" "):  # what a program has reached behind its last test (chosen.cpp)
+            continue
         name, milliseconds, *numbers = line.split()
         tests.append(Test(name, int(milliseconds) / 1000, set(map(int, numbers))))
     return sorted(tests, key=lambda each: each.seconds)
