@@ -170,6 +170,23 @@ void genrec::rt::runTogether(Communicator *comm, const std::function<void()> &bo
   throw PeerError((root == 0 ? "" : "rank " + std::to_string(root) + ": ") + message, help);
 }
 
+namespace {
+bool isHeard(const std::exception_ptr &failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const CommError &error) {
+    return !error.isOwn;
+  } catch (...) {
+    return false;
+  }
+}
+} // namespace
+
+void genrec::rt::throwOwnFirst(std::exception_ptr failure, std::exception_ptr beside) {
+  const bool isFirst = beside && isHeard(failure) && !isHeard(beside);
+  std::rethrow_exception(isFirst ? beside : failure);
+}
+
 //===----------------------------------------------------------------------===//
 // One rank
 //===----------------------------------------------------------------------===//

@@ -34,6 +34,9 @@ public:
   /// The run ends, and nobody takes the step that was started, nor what went wrong with it: waits
   /// for what is queued of it. Collective.
   void stop();
+  /// The run ends by an exception: throws that, or what went wrong with the step that was started
+  /// on this rank, where it is what others ended with.
+  [[noreturn]] void fail() { throwOwnFirst(std::current_exception(), error); }
   /// Of this run, so far; not behind `stop`.
   int64_t rounds() const { return comm.rounds() - roundsBefore; }
 

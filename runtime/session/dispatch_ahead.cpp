@@ -47,9 +47,11 @@ void DispatchAhead::stop() {
   changed.wait(lock, [&] { return state != State::working; });
 }
 
-void DispatchAhead::abort(const std::string &why) noexcept {
+void DispatchAhead::fail(const std::exception &failure) {
   pipeline.stop();
-  comm->abort(why);
+  comm->abort(failure.what());
+  stop();
+  throwOwnFirst(std::current_exception(), error);
 }
 
 void DispatchAhead::work() {

@@ -55,8 +55,9 @@ public:
   /// Waits for what is under way, which nobody takes: the run ends after the step that runs.
   void stop();
   int64_t rounds() const { return comm->rounds(); }
-  /// Ends what is under way on all ranks: the run ends by an exception that says `why`.
-  void abort(const std::string &why) noexcept;
+  /// Ends what is under way on all ranks, as the run ends by `failure`, and throws that, or what
+  /// went wrong there on this rank, where it is what others ended with.
+  [[noreturn]] void fail(const std::exception &failure);
 
 private:
   enum class State { idle, working, done, ending };

@@ -291,8 +291,7 @@ int64_t Session::Impl::runAhead(Mode mode, Pipeline &pipeline, const genrec_prog
       pipeline.release();
     }
   } catch (const std::exception &error) {
-    ahead.abort(error.what());
-    throw;
+    ahead.fail(error);
   }
 }
 
@@ -305,28 +304,32 @@ int64_t Session::Impl::runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnS
     ahead.start();
     ++dispatchedAhead;
   });
-  ahead.start();
-  for (int64_t count = 1;; ++count) {
-    DispatchedStep next = ahead.take();
-    if (next.slots.empty()) {
-      roundsAhead += ahead.rounds();
-      return count - 1;
+  try {
+    ahead.start();
+    for (int64_t count = 1;; ++count) {
+      DispatchedStep next = ahead.take();
+      if (next.slots.empty()) {
+        roundsAhead += ahead.rounds();
+        return count - 1;
+      }
+      beginOutputs();
+      isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
+      onRanks([&] {
+        exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
+        runAfterDispatch(next.slots, next.step);
+      });
+      StepReport report = finish(mode, next.slots, next.step);
+      if (onStep && !onStep(report)) {
+        roundsAhead += ahead.rounds();
+        ahead.stop();
+        return count;
+      }
+      if (isAlone)
+        ahead.start();
+      pipeline.release();
     }
-    beginOutputs();
-    isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
-    onRanks([&] {
-      exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
-      runAfterDispatch(next.slots, next.step);
-    });
-    StepReport report = finish(mode, next.slots, next.step);
-    if (onStep && !onStep(report)) {
-      roundsAhead += ahead.rounds();
-      ahead.stop();
-      return count;
-    }
-    if (isAlone)
-      ahead.start();
-    pipeline.release();
+  } catch (const std::exception &) {
+    ahead.fail();
   }
 }
 

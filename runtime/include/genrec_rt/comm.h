@@ -165,7 +165,10 @@ template <class Body> std::exception_ptr failureOf(Communicator &comm, const Bod
     return std::current_exception();
   }
 }
-/// The same, but throws it.
+/// Throws `failure`, or, where a rank only heard of that from another one, what it failed with
+/// itself, beside: null for nothing. A rank that has failed itself is the one to tell the user.
+[[noreturn]] void throwOwnFirst(std::exception_ptr failure, std::exception_ptr beside);
+/// The same as failureOf, but throws it.
 template <class Body> void tellOthers(Communicator &comm, const Body &body) {
   if (std::exception_ptr failure = failureOf(comm, body))
     std::rethrow_exception(failure);
