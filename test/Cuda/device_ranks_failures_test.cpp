@@ -30,7 +30,7 @@ using testing::Field;
 using testing::HasSubstr;
 
 constexpr int32_t kRanks = 2;
-constexpr std::chrono::seconds kPatience(30), kAtMost(12);
+constexpr std::chrono::seconds kPatience(30), kAtMost(25);
 
 /// What a rank's runs have come to.
 struct Ending {
