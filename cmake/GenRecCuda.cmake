@@ -48,6 +48,10 @@ endif()
 set(GENREC_CUDA_FLAGS -std=c++20 -O3 -lineinfo -Xptxas=-v -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter
     --no-compress -diag-suppress=20012 --expt-relaxed-constexpr -ccbin ${GENREC_CUDA_HOST_COMPILER})
 foreach(architecture IN LISTS GENREC_CUDA_ARCHITECTURES)
+  if(architecture MATCHES "^[0-9]+$" AND architecture GREATER_EQUAL 90)
+    message(FATAL_ERROR "GENREC_CUDA_ARCHITECTURES: kernels for ${architecture} use the architecture's own instructions: "
+                        "write ${architecture}a")
+  endif()
   list(APPEND GENREC_CUDA_FLAGS -gencode=arch=compute_${architecture},code=sm_${architecture})
 endforeach()
 

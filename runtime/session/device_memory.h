@@ -24,10 +24,13 @@ public:
   /// Room for `bytes`; the contents are lost when it moves.
   char *ensure(int64_t bytes) {
     if (bytes > room || !memory) {
-      release();
       const int64_t wanted = bytes + bytes / 8 + 256;
-      memory = static_cast<char *>(kind == Kind::device ? device.allocate(name, wanted)
-                                                        : device.allocatePinned(name, wanted));
+      if (kind == Kind::device)
+        release();
+      void *moved = kind == Kind::device ? device.allocate(name, wanted)
+                                         : device.allocatePinned(name, wanted);
+      release();
+      memory = static_cast<char *>(moved);
       room = wanted;
       ++taken;
     }

@@ -60,6 +60,13 @@ void checkAll(const Case &of) {
   check<Heads, Qk, V, Score, Features, AttentionLevel::hopper>(of);
 }
 
+// A binary for several devices has what all of them can do, whichever is the newest.
+using detail::levelOfAll;
+static_assert(levelOfAll({900}) == AttentionLevel::hopper);
+static_assert(levelOfAll({900, 1000}) == AttentionLevel::mma);
+static_assert(levelOfAll({800, 900, 1000}) == AttentionLevel::mma);
+static_assert(levelOfAll({750, 900}) == AttentionLevel::plain);
+
 TEST(AttentionFactors, HeadsOfAnySize) {
   checkAll<2, 25, 25, ScoreKind::silu, kCausal + kPositionBias>({{0, 1, 17, 70}, 1});
   checkAll<2, 25, 13, ScoreKind::softmax, kCausal>({{3, 65, 0}, 2});

@@ -87,6 +87,17 @@ TEST(AttentionMma, SumsComeCloseToTheirBounds) {
     in.dOut = in.v;
     in.scale = -in.scale;
   });
+  // With weights of equal size keys and values of two signs make all of the bound, tile by tile.
+  using Softmax = Config<kCausal, ScoreKind::softmax>;
+  checkAttention<Softmax, kMma>(1, {520}, 14, [](ReferenceInputs &in) {
+    std::ranges::fill(in.q, 0);
+    std::ranges::fill(in.k, 0);
+    std::ranges::fill(in.dOut, 1.375); // 32 * 1.375^2 is just below a power of two
+    for (size_t i = 0; i < in.v.size(); ++i)
+      in.v[i] = i / Softmax::V % 2 ? 1.375 : -1.375;
+    for (size_t i = 5; i < in.k.size(); i += Softmax::Qk)
+      in.k[i] = i / Softmax::Qk % 2 ? 1 : -1;
+  });
 }
 
 TEST(AttentionMma, WhatIsNotFiniteIsSeenInEveryGradient) {

@@ -141,19 +141,21 @@ TEST(AttentionTimes, AnyTimesMma) {
 }
 
 /// Gradients of a tile that are added pair by pair are integers, which no NaN is: those of a key,
-/// whose values and gradients are finite.
+/// whose values and gradients are finite. A lane has rows of both halves of a warp's keys.
 TEST(AttentionTimes, NaNOfAPairIsThatOfTheBiases) {
   constexpr const auto &kCalls = kCallsOf<Config<0, ScoreKind::silu, 32>, AttentionLevel::mma>;
-  Random random(5);
-  ReferenceInputs in = inputsOf(kCalls, 1, {40}, random);
-  for (int64_t &time : in.timestamps)
-    time = static_cast<int64_t>(random.below(2000000000));
-  in.ticksPerSecond = 1;
-  in.timeBias.resize(kMostTimeBuckets);
-  in.k[7 * 32] = NAN;
-  DeviceRun<Bf16> got(kCalls, 1, in, 0, 40);
-  for (float each : got.dTimeBias.memory.read())
-    EXPECT_TRUE(std::isnan(each) || each == 7.5f) << each; // the latter behind the last bucket
+  for (const size_t key : {7, 12}) {
+    Random random(5);
+    ReferenceInputs in = inputsOf(kCalls, 1, {40}, random);
+    for (int64_t &time : in.timestamps)
+      time = static_cast<int64_t>(random.below(2000000000));
+    in.ticksPerSecond = 1;
+    in.timeBias.resize(kMostTimeBuckets);
+    in.k[key * 32] = NAN;
+    DeviceRun<Bf16> got(kCalls, 1, in, 0, 40);
+    for (float each : got.dTimeBias.memory.read())
+      EXPECT_TRUE(std::isnan(each) || each == 7.5f) << each; // the latter behind the last bucket
+  }
 }
 
 } // namespace

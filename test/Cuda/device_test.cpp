@@ -378,6 +378,26 @@ TEST_F(DevicePromises, GrowthIsWatched) {
   EXPECT_GT(counter.looks, 0);
 }
 
+/// So may pinned memory that grows within a step: it is taken, and what it replaces given back,
+/// when the device has ended all it had.
+TEST_F(DevicePromises, PinnedMemoryIsWatched) {
+  struct Gone : WaitWatch {
+    void look(std::chrono::nanoseconds) override { throw Error("a rank is gone"); }
+  } gone;
+  DeviceMemory room(*device, "test.room"), staging(*device, "test", DeviceMemory::Kind::pinned);
+  room.ensure(64);
+  char *const before = staging.ensure(64);
+  simt::options().queues = simt::Completion::late;
+  device->use(DeviceQueue::compute);
+  device->copyOut(before, room.data(), 64);
+  watch(gone);
+  EXPECT_THAT([&] { staging.ensure(4096); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("a rank is gone")));
+  unwatch(gone);
+  EXPECT_EQ(staging.data(), before); // and the device may still write there
+  device->synchronize();
+}
+
 /// Lists of a catalogue have one offset more than there are lists.
 TEST_F(DevicePromises, CataloguesAreBroughtWhole) {
   const std::unique_ptr<DeviceState> state = DeviceState::make(deviceModel());

@@ -8,6 +8,7 @@ CACHED, PRODUCTS, DOMAINS = (
     "kernels/cuda/library_products.cu",
     "kernels/cuda/list_domains.cu",
 )
+ATTENTION = "include/genrec_rt/kernels/cuda/attention"
 ONE_ID, EPILOGUE = "CudaCached/StoreConformance/0.OneIdByItself", "LibraryProducts.RowsTimesAWeight"
 
 DRAWN = [
@@ -16,6 +17,9 @@ DRAWN = [
     Defect("an activation is left out where a residual is added", PRODUCTS, EPILOGUE, "p.residual && !p.pre && p.activation == Activation::none", "p.residual && !p.pre"),
     Defect("an activation is left out where nobody keeps its sums", PRODUCTS, EPILOGUE, "p.activation != Activation::none", "false"),
     Defect("cut lists are below nothing", DOMAINS, "ListDomains.Truncated", "above ? above : source->parent_domain", "above"),
+    Defect("dQ of softmax has finer quanta where there are more tiles", f"{ATTENTION}/fixed_point.h", "AttentionMma.SumsCome*", "tiles > 1 && bits < kLongBits", "tiles > 1"),
+    Defect("what is not finite in a lane's second row is lost", f"{ATTENTION}/bias_gradient.h", "AttentionTimes.NaN*", "fabsf(totals.sum[1])", "0"),
+    Defect("what is not finite in a lane's first row is lost", f"{ATTENTION}/bias_gradient.h", "AttentionTimes.NaN*", "fabsf(totals.sum[0])", "0"),
     Defect("all portions of a rank are its first", "ranks/cuda/portion_sums.cu", "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*", "own.first + sum.given++", "own.first"),
     Defect("ids of one table are cut to a table's bits", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.Rows*OfTheHost/*", "isOne ? key : key & ((int64_t(1) << owners.keyBits[store]) - 1)", "key & ((int64_t(1) << owners.keyBits[store]) - 1)"),
     Defect("sums of rows beyond a grid's threads are not placed", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.MoreRowsThanThreads*/*", "threadsInGrid() >> shift", "threadsInGrid()", behind="placeKernel("),

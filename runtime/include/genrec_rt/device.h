@@ -126,7 +126,8 @@ public:
   //===-- memory -----------------------------------------------------------===//
 
   /// Memory of the device, and of the host that copies to and from it are fast from. `name` is for
-  /// messages where there is none left.
+  /// messages where there is none left. Pinned memory may wait for all queues when it is taken, not
+  /// when it is given back behind that.
   virtual void *allocate(const char *name, int64_t bytes) = 0;
   virtual void release(void *memory) noexcept = 0;
   virtual void *allocatePinned(const char *name, int64_t bytes) = 0;

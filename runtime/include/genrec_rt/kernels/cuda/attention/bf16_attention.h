@@ -14,16 +14,27 @@
 #include "genrec_rt/kernels/cuda/attention/joined_gradients.h"
 #include "genrec_rt/kernels/cuda/part_copies.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 namespace genrec::rt::cuda {
 
 namespace detail {
 
-/// The level of the least device that this unit is compiled for. Emulated models run `mma`, whose
+/// The level that devices of all `architectures` have, as in 800, 900. A later one may lack what an
+/// earlier one has: Blackwell runs no kernels of `hopper`.
+constexpr AttentionLevel levelOfAll(std::initializer_list<int> architectures) {
+  AttentionLevel level = AttentionLevel::hopper;
+  for (const int architecture : architectures)
+    level = std::min(level, attentionLevelOf(architecture / 100));
+  return level;
+}
+
+/// The level of all devices that this unit is compiled for. Emulated models run `mma`, whose
 /// barriers cost the host less; tests run all levels.
 constexpr AttentionLevel modelLevel() {
 #if defined(__CUDA_ARCH_LIST__)
-  constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__}; // ascending, as in 800, 900
-  return attentionLevelOf(kArchitectures[0] / 100);
+  return levelOfAll({__CUDA_ARCH_LIST__});
 #else
   return AttentionLevel::mma;
 #endif

@@ -453,6 +453,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     state.turns.end();
   };
   takeRoles<typename Shape::Registers>(produce, consume);
+#else
+  __trap(); // code for 90, not 90a, or for another device: an error, not results of nothing
 #endif
 }
 
