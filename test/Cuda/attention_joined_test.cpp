@@ -17,7 +17,7 @@ struct Layout {
   bool isThere; ///< whether the rest is in dx before
 };
 
-/// x, with columns that attention does not read and rows behind the last one, and dx.
+/// x, with columns that attention does not read and no row behind the last one, and dx.
 struct Joined {
   int64_t width, ldX, ldRest, column[3];
   std::vector<float> values;
@@ -27,7 +27,7 @@ struct Joined {
 
   Joined(const ModelCall &call, const Layout &layout, Random &random)
       : width(layout.restWidth + 2 * call.qk + call.vSize), ldX(width + 8),
-        ldRest(layout.restWidth + 16), values(draw(call.capacity * ldX, random)),
+        ldRest(layout.restWidth + 16), values(draw(call.rows * ldX, random)),
         first(static_cast<size_t>(call.capacity * ldRest)), x(values), rest(fill(first, random)),
         dx(std::vector<Bf16>(static_cast<size_t>((call.capacity + 1) * width), Bf16{0x7FC1})) {
     int64_t next = layout.restWidth;
