@@ -29,6 +29,9 @@ constexpr int64_t kMostBytes = int64_t(1) << 30;
 constexpr size_t kMostAbortText = 1024;
 /// How long a call that waits only lets other threads run, and how long it sleeps at most later.
 constexpr std::chrono::microseconds kYielding(100), kLongestPause(50);
+/// How long a call that throws waits for messages that are half on their way. Others hear of an
+/// abort at about the same time.
+constexpr std::chrono::seconds kDropPatience(1);
 
 /// Lets pauses of the calling thread be as short as they are asked for: Linux adds 50 us to each
 /// unless told. Put back at the end.
@@ -115,8 +118,8 @@ private:
 
 /// Tells the others before it throws.
 void MpiComm::fail(const std::string &why) {
-  dropTransfers();
   abort(why);
+  dropTransfers();
   CommError failure("rank " + std::to_string(rank) + ": " + why);
   failure.isOwn = true;
   throw failure;
@@ -131,12 +134,25 @@ void MpiComm::check(int status, const std::string &what) {
   fail(what + ": " + std::string(text, length));
 }
 
+/// Ends what is under way before its memory is the caller's again: MPI would go on with it in any
+/// later call. A receive ends as cancelled, unless its message has begun to come: then that ends,
+/// as the other side does the same. A send that nobody takes does not end, nor is it read.
 void MpiComm::dropTransfers() {
+  using Clock = std::chrono::steady_clock;
   for (Transfer &transfer : transfers)
-    if (transfer.request != MPI_REQUEST_NULL) {
+    if (transfer.request != MPI_REQUEST_NULL && transfer.expected >= 0)
       MPI_Cancel(&transfer.request);
+  auto isOpen = [](Transfer &transfer) {
+    int isDone = 0; // MPI forgets a request that is
+    return transfer.request != MPI_REQUEST_NULL &&
+           MPI_Test(&transfer.request, &isDone, MPI_STATUS_IGNORE) == MPI_SUCCESS && !isDone;
+  };
+  const Clock::time_point until = Clock::now() + kDropPatience;
+  while (std::ranges::count_if(transfers, isOpen) > 0 && Clock::now() < until)
+    std::this_thread::sleep_for(kLongestPause);
+  for (Transfer &transfer : transfers)
+    if (transfer.request != MPI_REQUEST_NULL)
       MPI_Request_free(&transfer.request);
-    }
   transfers.clear();
 }
 
@@ -174,6 +190,14 @@ std::optional<std::string> MpiComm::getError() {
 }
 
 std::unique_ptr<Communicator> MpiComm::duplicate() {
+  // MPI's own call waits for ranks that never come, and hears of no abort.
+  const char mine = 0;
+  std::vector<char> theirs(size);
+  std::vector<SendPart> send(size, SendPart{&mine, 1});
+  std::vector<ReceivePart> receive(size);
+  for (int peer = 0; peer < size; ++peer)
+    receive[peer] = {&theirs[peer], 1};
+  doExchange(send, receive);
   MPI_Comm newData, newControl;
   check(MPI_Comm_dup(data, &newData), "cannot duplicate the communicator");
   check(MPI_Comm_dup(control, &newControl), "cannot duplicate the communicator");

@@ -153,7 +153,7 @@ public:
     if (error)
       throw CommError(*error);
     check(state, "an exchange failed");
-    fail(describeWait("others"));
+    fail(describeWait(nameOthers()));
   }
 
   /// Ends what is under way on the device: on a thread of its own, as NCCL waits for the device
@@ -209,6 +209,14 @@ private:
     if (!lastEnd)
       GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&lastEnd, cudaEventDisableTiming));
     GENREC_CUDA_CHECK(cudaEventRecord(lastEnd, on));
+  }
+  /// "0 or 2": NCCL does not say which of them is late.
+  std::string nameOthers() const {
+    std::string names;
+    for (int32_t other = 0; other < getSize(); ++other)
+      if (other != getRank())
+        names += (names.empty() ? "" : " or ") + std::to_string(other);
+    return names;
   }
   bool isUnderWay() const { return lastEnd && cudaEventQuery(lastEnd) == cudaErrorNotReady; }
 

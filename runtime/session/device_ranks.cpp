@@ -98,9 +98,11 @@ void DeviceRanks::bring(Fetch &fetch, Communicator &on) {
 void DeviceRanks::ask(Communicator &on) {
   StepSlot &front = *slots.front();
   on.setPurpose({"the keys", front.step});
+  // The counts of keys go from host to host, where a rank hears that another one has no such step.
+  // A device with sums under way to a rank that does not come would be waited for instead.
   front.onDevice->besideDispatch([&] {
-    sums->reduce(on);
     ask(fetches.front(), on);
+    sums->reduce(on);
   });
   isDispatched = true;
 }

@@ -12,8 +12,9 @@ DispatchAhead::DispatchAhead(Ranks &ranks, Pipeline &pipeline, const genrec_prog
                              Overlap overlap)
     : ranks(ranks), pipeline(pipeline), isTraining(program.mode == GENREC_MODE_TRAIN),
       // A lookup within the compute stage inserts rows beside the search for early ones.
-      hasEarlyRows(overlap == Overlap::rows && !program.meeting), comm(ranks.comm().duplicate()),
-      thread(startThread("dispatch steps", [this] { work(); })) {}
+      hasEarlyRows(overlap == Overlap::rows && !program.meeting), comm(ranks.comm().duplicate()) {
+  tellOthers(*comm, [&] { thread = startThread("dispatch steps", [this] { work(); }); });
+}
 
 DispatchAhead::~DispatchAhead() {
   {

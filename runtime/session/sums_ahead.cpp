@@ -11,8 +11,9 @@
 
 namespace genrec::rt {
 
-SumsAhead::SumsAhead(Communicator &of)
-    : comm(of.duplicate()), thread(startThread("add up gradients", [this] { work(); })) {}
+SumsAhead::SumsAhead(Communicator &of) : comm(of.duplicate()) {
+  tellOthers(*comm, [&] { thread = startThread("add up gradients", [this] { work(); }); });
+}
 
 SumsAhead::~SumsAhead() {
   {

@@ -66,20 +66,26 @@ bool World::isOneMachine() {
   });
 }
 
-/// Whether this rank is the one that tells of the failure: the first that failed.
+/// Whether this rank is the one that tells of the failure: the first that failed, of those that
+/// are known where a rank is lost. Ranks may know different ones then: rather twice than never.
 bool World::isTelling(Ending mine) {
+  std::vector<Ending> all(count, Ending::done);
+  all[number] = mine;
   try {
-    std::vector<Ending> all(count);
     endings->allGather(&mine, all.data(), sizeof mine);
     failed = std::any_of(all.begin(), all.end(), [](Ending of) { return of != Ending::done; });
-    for (Ending telling : {Ending::failed, Ending::noticed, Ending::heard})
-      if (auto first = std::find(all.begin(), all.end(), telling); first != all.end())
-        return first - all.begin() == number;
-    return false;
-  } catch (const std::exception &) { // a rank is lost
+  } catch (const CommError &error) {
     failed = true;
-    return mine != Ending::heard || number == 0; // nobody knows who tells: rather twice than never
+    const bool knowsOthers = std::count(all.begin(), all.end(), Ending::done) < count - 1;
+    if (mine == Ending::heard && !error.isOwn && !knowsOthers)
+      return false; // this rank is late, and others have told
+  } catch (const std::exception &) {
+    failed = true;
   }
+  for (Ending telling : {Ending::failed, Ending::noticed, Ending::heard})
+    if (auto first = std::find(all.begin(), all.end(), telling); first != all.end())
+      return first - all.begin() == number;
+  return false;
 }
 
 bool World::end(Ending mine, const std::string &error, const std::function<void()> &tell) {

@@ -1,6 +1,7 @@
 //===- mpi_ranks.cpp - a rank under mpirun, for test_ranks.py -------------===//
 //
-// mpi_ranks <libgenrec-comm-mpi.so> conform | stall | untaken | mismatch | abort
+// mpi_ranks <libgenrec-comm-mpi.so> conform | stall | untaken | mismatch | abort |
+//           abort-before-duplicate | abort-under-way
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,13 +63,41 @@ void mismatch(Communicator &comm) {
   comm.barrier();
 }
 
-void abortOne(Communicator &comm) {
+/// Rank 1, while others come to what `call` does.
+template <class Call> void abortOne(Communicator &comm, const Call &call) {
   if (comm.getRank() == 1) {
     comm.abort("no rows in part-7.parquet");
     std::this_thread::sleep_for(2s);
     return;
   }
-  comm.barrier();
+  call();
+}
+
+/// Rank 2, while the others exchange something large, whose memory they give back then.
+void abortUnderWay(Communicator &comm) {
+  std::unique_ptr<Communicator> endings = comm.duplicate();
+  std::vector<SendPart> send(comm.getSize());
+  std::vector<ReceivePart> receive(comm.getSize());
+  const int64_t bytes = int64_t(64) << 20;
+  for (int i = 0; i < 6; ++i) {
+    std::unique_ptr<Communicator> steps = endings->duplicate();
+    if (steps->getRank() == 2) {
+      std::this_thread::sleep_for(i * 1ms);
+      steps->abort("no rows in part-7.parquet");
+    } else {
+      std::vector<char> from(bytes), to(bytes);
+      const int32_t other = 1 - steps->getRank();
+      send[other] = {from.data(), bytes};
+      receive[other] = {to.data(), bytes};
+      try {
+        while (true)
+          steps->exchange(send, receive);
+      } catch (const CommError &) {
+      }
+    }
+    endings->barrier();
+    (void)steps.release(); // freeing it is collective, which it is in no state for
+  }
 }
 
 } // namespace
@@ -87,8 +116,12 @@ int main(int argc, char **argv) {
       leaveUntaken(*comm);
     else if (task == "mismatch")
       mismatch(*comm);
+    else if (task == "abort-under-way")
+      abortUnderWay(*comm);
+    else if (task == "abort-before-duplicate")
+      abortOne(*comm, [&] { (void)comm->duplicate(); });
     else
-      abortOne(*comm);
+      abortOne(*comm, [&] { comm->barrier(); });
     std::printf("rank %d of %d: done\n", comm->getRank(), comm->getSize());
   } catch (const std::exception &error) {
     std::printf("error: %s\n", error.what());

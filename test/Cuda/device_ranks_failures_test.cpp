@@ -78,7 +78,8 @@ struct How {
   /// Rank 0 or 1 reads what is torn, in this batch, counted from 0.
   int32_t tornRank = -1;
   int64_t tornBatch = 0;
-  uint64_t lastStep = UINT64_MAX; ///< the first run ends behind it, and comes a second one
+  std::chrono::milliseconds tornTime{}; ///< it takes to find out
+  uint64_t lastStep = UINT64_MAX;       ///< the first run ends behind it, and comes a second one
   /// On rank 1 behind each step, and before the first one.
   std::function<void(uint64_t, Host &)> after = [](uint64_t, Host &) {};
 };
@@ -116,7 +117,8 @@ protected:
     if (comm.getRank() == 1)
       how.after(0, host);
     PortionSource whole(batches, own);
-    TornSource source(whole, comm.getRank() == how.tornRank ? how.tornBatch * own.count : -1);
+    TornSource source(whole, comm.getRank() == how.tornRank ? how.tornBatch * own.count : -1,
+                      how.tornTime);
     run(source, how.lastStep);
     if (how.lastStep == UINT64_MAX)
       return;
@@ -221,6 +223,18 @@ TEST_P(DeviceRanksThatFail, EndTheStepThatRuns) {
     EXPECT_EQ(all[rank].why, "the file is torn");
     EXPECT_EQ(all[rank].help, "mend it");
   }
+}
+
+/// The other rank is the first to dispatch, and has nothing under way to the one that does not
+/// come: it would wait for that.
+TEST_P(DeviceRanksThatFail, EndTheStepThatRunsBesideSums) {
+  const std::vector<Ending> all = endings({.overlap = Overlap::keys,
+                                           .compute = RankCompute::sumsFirst,
+                                           .tornRank = 1,
+                                           .tornBatch = 2,
+                                           .tornTime = std::chrono::seconds(1)});
+  EXPECT_THAT(all, ElementsAre(saying("rank 1: the file is torn"), saying("the file is torn")));
+  EXPECT_EQ(all[1].help, "mend it");
 }
 
 /// The rank whose file is torn, too: it tells the user what it found, and what helps.

@@ -83,6 +83,14 @@ void dispatch(genrec_step *step) {
                        at<float *>(step, handles));
 }
 
+void dispatchAndSum(genrec_step *step) {
+  dispatch(step);
+  const float *partial[] = {static_cast<const float *>(step->columns[1].values)};
+  const int64_t floats[] = {1};
+  const int32_t parameters[] = {-1};
+  genrec_rt_contribute(step, 1, 1, partial, floats, parameters);
+}
+
 /// The rest of the stage, given the rows of samples: one or two lists of them.
 void computeWith(genrec_step *step, int32_t parts, float *const *later, bool meets = false) {
   genrec_domain *samples = &step->domains[sample], *distinct = &step->domains[touched];
@@ -162,7 +170,9 @@ const genrec_program_desc programs[] = {
     {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 12, 1, 4, nullptr, dispatch,
      computeWithLookup, update, nullptr, "it looks up ids that it makes"},
     {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 12, 1, 4, nullptr, dispatch,
-     computeAndMeet, update, nullptr, "it adds up what it makes"}};
+     computeAndMeet, update, nullptr, "it adds up what it makes"},
+    {"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers, 12, 1, 4, nullptr, dispatchAndSum,
+     compute, update, nullptr, nullptr}};
 
 genrec_model_desc describe(const genrec_program_desc *program) {
   genrec_model_desc described = deviceModel();
@@ -179,7 +189,7 @@ int64_t laterId(int64_t id, const float *row) { return makeId(id, row); }
 
 const genrec_model_desc &rankModel(RankCompute how) {
   static const genrec_model_desc models[] = {describe(&programs[0]), describe(&programs[1]),
-                                             describe(&programs[2])};
+                                             describe(&programs[2]), describe(&programs[3])};
   return models[static_cast<int>(how)];
 }
 

@@ -21,8 +21,9 @@ constexpr int64_t kLaterIds = 40;
 
 /// What the compute stage does besides. With `looksUpLater` it looks up an id of the same table that
 /// it makes of the row of each sample; the sample's row is the sum of both. With `meetsLate` portions
-/// meet between finding the rows that they touch and giving their sums.
-enum class RankCompute { plain, looksUpLater, meetsLate };
+/// meet between finding the rows that they touch and giving their sums. With `sumsFirst` the dispatch
+/// stage gives to a sum, as weights of losses do.
+enum class RankCompute { plain, looksUpLater, meetsLate, sumsFirst };
 const genrec_model_desc &rankModel(RankCompute how = RankCompute::plain);
 
 } // namespace genrec::rt::cuda::test

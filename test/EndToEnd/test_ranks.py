@@ -51,6 +51,14 @@ def test_sizes_that_differ_are_told() -> None:
     assert "rank 0 sends more to rank 1 than the 16 bytes that it expects" in ran.stdout
 
 
-def test_an_abort_reaches_all() -> None:
-    ran = run(3, "abort")
+@pytest.mark.parametrize("task", ["abort", "abort-before-duplicate"])
+def test_an_abort_reaches_all(task: str) -> None:
+    ran = run(3, task)
     assert ran.stdout.count("error: rank 1: no rows in part-7.parquet") == 2
+
+
+def test_memory_may_be_given_back_behind_an_abort() -> None:
+    """What was under way then has ended: MPI reads and writes no memory of an exchange that has thrown."""
+    ran = run(3, "abort-under-way")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.count(": done") == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import genrec as gr
@@ -150,6 +151,26 @@ def test_a_stopped_rank_is_named_with_stage_and_step(harness: Harness, rank: int
     status, said, seconds = harness.stall(rank, patience=3)
     assert status != 0
     assert re.search(
-        rf"error: rank \d: waited 3000 ms for rank {rank}, which has not (?:come to|taken) the [a-z ]+ of step \d+\n", said
+        rf"error: rank \d: waited 3000 ms for rank {rank}, which has not (?:come to|taken) the [a-z ]+ of step \d+\n",
+        said,
     ), said
     assert seconds < 3 + 10
+    assert said.count(": error: ") == 1, said  # of two that notice it
+
+
+def test_a_rank_that_cannot_dispatch_ahead_ends_all(failing: tuple[FailHarness, int]) -> None:
+    """As soon as one that cannot read: the others, which wait for its keys beside their step, hear of it."""
+    took: dict[str, float] = {}  # the least of two runs
+
+    def run(number: int) -> None:
+        begin = time.monotonic()
+        _, said = failing[0].start_without_thread(rank=1, number=number).end(60)
+        told = re.findall(r"error: rank 1: cannot start a thread to (\w+ \w+): ", said)
+        if told:
+            took[told[0]] = min(took.get(told[0], 60.0), time.monotonic() - begin)
+
+    numbers = (number for number in range(1, 12) for _ in range(2))  # the first ones are those of libraries
+    while not {"read batches", "dispatch steps"} <= took.keys():
+        run(next(numbers))
+    run(next(numbers))
+    assert took["dispatch steps"] < took["read batches"] + 4

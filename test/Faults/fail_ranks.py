@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from rank_runs import HangError, Training
+from rank_runs import HangError, Run, Training
 
 KINDS = ("open", "write", "fsync", "rename")
 SECONDS = 60  # of a run that fails
@@ -40,6 +40,13 @@ class Harness(Training):
     def _environment(self, name: str, rank: int, **more: object) -> dict[str, object]:
         shim = self.build / "lib" / "libgenrec-fault-shim.so"
         return {"LD_PRELOAD": shim, "GENREC_FAULT_RANK": rank, "GENREC_FAULT_UNDER": self.folder / name, **more}
+
+    def start_without_thread(self, rank: int, number: int) -> Run:
+        """A run whose steps are dispatched ahead, and of which a rank cannot start its n-th thread."""
+        name = "threadless"
+        self.remove(name)
+        environment = {**self._environment(name, rank), "GENREC_FAULT": f"thread:{number}"}
+        return self.start(name, self.ranks, "--overlap", "rows", environment=environment)
 
     def count(self, rank: int) -> dict[str, int]:
         """How many calls of each kind a rank makes."""

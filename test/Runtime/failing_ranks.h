@@ -11,19 +11,23 @@
 
 namespace genrec::rt::test {
 
-/// Another source, of which one batch cannot be read: the one behind `whole` others.
+/// Another source, of which one batch cannot be read: the one behind `whole` others. It takes so
+/// long to find that out.
 class TornSource final : public BatchSource {
 public:
-  TornSource(BatchSource &inner, int64_t whole) : inner(inner), left(whole) {}
+  TornSource(BatchSource &inner, int64_t whole, std::chrono::milliseconds time = {})
+      : inner(inner), left(whole), time(time) {}
   bool next(Batch &batch) override {
-    if (left-- == 0)
-      throw Error("the file is torn", "mend it");
-    return inner.next(batch);
+    if (left-- != 0)
+      return inner.next(batch);
+    std::this_thread::sleep_for(time);
+    throw Error("the file is torn", "mend it");
   }
 
 private:
   BatchSource &inner;
   int64_t left;
+  std::chrono::milliseconds time;
 };
 
 /// Of a rank that may be late in leaving exchanges: it hears what ends others meanwhile.
