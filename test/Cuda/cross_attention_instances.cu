@@ -10,5 +10,6 @@ namespace genrec::rt::cuda {
       const CrossAttention &, const CrossAttentionGradients &, void *, cudaStream_t);
 GENREC_CROSS_ATTENTION(20, 20, 20)
 GENREC_CROSS_ATTENTION(1, 256, 256)
+GENREC_CROSS_ATTENTION(1, 1000, 1000)
 
 } // namespace genrec::rt::cuda

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from compiled import BUILD, ROOT, call, read_toolchain, tool
+from compiled import BUILD, ROOT, call, compile_with_nvcc, read_toolchain, tool
 from example_models import MODELS, write_example
 
 INPUTS = Path(__file__).parent / "Inputs"
@@ -134,6 +134,50 @@ def test_nvcc_compiles_every_kernel(program: str, tmp_path: Path) -> None:
     count = source.read_text().count("__global__")
     checked = call(sys.executable, ROOT / "scripts" / "cuda_resources.py", report, INPUTS / "row_kernels.allowance")
     assert f"{count} kernels, 0 over" in checked
+
+
+MANY_SUMS = 220
+ADDS_UP = """
+!user = !genrec.domain<@user>
+!u = tensor<?xf32, #genrec.rows<@user>>
+!s = tensor<f32>
+#reduced = #genrec<result_role reduced>
+genrec.model @sums {{
+  genrec.domain @user
+  genrec.program @train mode train {{
+    %user = genrec.batch : !user
+    %x = genrec.feature %user "x" : (!user) -> !u
+    %one = genrec.constant dense<1.0> : !s
+    %sums:{count} = genrec.row_kernel %user(%x)
+        attributes {{name = "sums", operand_roles = [#genrec<operand_role aligned>], result_roles = [{roles}]}}
+        : (!user, !u) -> ({types}) {{
+    ^bb0(%f: f32, {sums}):
+      {adds}
+      genrec.row_yield
+    }}
+    genrec.report_loss "sum" %sums#0, %one : !s, !s
+  }}
+}}
+"""
+
+
+def test_nvcc_compiles_a_launch_of_many_sums(tmp_path: Path) -> None:
+    """As a model of many losses has them: more than nvcc nests templates."""
+    sums = [f"%sum{i} : !genrec.accumulator<!s>" for i in range(MANY_SUMS)]
+    model = tmp_path / "sums.mlir"
+    model.write_text(
+        ADDS_UP.format(
+            count=MANY_SUMS,
+            roles=", ".join(["#reduced"] * MANY_SUMS),
+            types=", ".join(["!s"] * MANY_SUMS),
+            sums=", ".join(sums),
+            adds="\n".join(f"genrec.accumulate %f into {to}, f32" for to in sums),
+        )
+    )
+    unit = tmp_path / "sums.cu"
+    call(tool("genrec-compile"), model, "--target=cuda", "--emit=cpp", "-o", unit)
+    assert f"launchSums<{MANY_SUMS}>" in unit.read_text()
+    compile_with_nvcc(unit)
 
 
 # ---- on the host ----

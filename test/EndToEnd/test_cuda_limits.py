@@ -61,6 +61,18 @@ class Crossing(gr.Model):
         gr.loss.mse(seen.row_mean(), batch.label)
 
 
+class Columns(gr.Model):
+    """A table for each column; one launch transforms the columns of all, where it can pass as many."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(optimizer=gr.optim.SGD(0.01))
+        self.tables = {name: gr.Table(name, dim=1, init=gr.init.normal(0.3)) for name in names}
+
+    def forward(self, batch: gr.Batch) -> None:
+        rows = [table(gr.mod(getattr(batch, name), 11)) for name, table in self.tables.items()]
+        gr.loss.mse(gr.concat(rows).row_mean(), batch.label)
+
+
 class Joined(gr.Model):
     def __init__(self, parts: int) -> None:
         super().__init__(optimizer=gr.optim.SGD(0.01))
@@ -117,6 +129,21 @@ def test_a_block_has_fewer_rows_of_wide_cross_attention(data: Path, tmp_path: Pa
         for target in TARGETS
     }
     expect_same_training(binaries, data, tmp_path, steps=2)
+
+
+@pytest.mark.usefixtures("data")
+def test_more_columns_than_one_launch_passes(tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(900)]
+    draw = np.random.default_rng(6)
+    columns = {name: pa.array(draw.integers(0, 20, ROWS), pa.int64()) for name in names}
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({**columns, "label": pa.array(draw.random(ROWS), pa.float32())}), path, row_group_size=16)
+    schema = gr.Schema({**dict.fromkeys(names, gr.int64), "label": gr.float32})
+    binaries = {
+        target: gr.compile(Columns(names), schema, target=target, output=tmp_path / target, flags=draft()).binary
+        for target in TARGETS
+    }
+    expect_same_training(binaries, path, tmp_path, steps=1)
 
 
 @pytest.mark.parametrize("target", DEVICE_TARGETS)

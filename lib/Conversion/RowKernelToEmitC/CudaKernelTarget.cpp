@@ -441,8 +441,16 @@ std::unique_ptr<KernelTarget> genrec::createCudaKernelTarget(RowKernelOp kernel,
 
 void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<std::string> bodies,
                                ArrayRef<SmallVector<int64_t>> columns, int64_t pointers) {
-  std::string type = "__grid_constant__ const kernels::Columns<" + std::to_string(columns.size()) +
-                     ", " + std::to_string(pointers) + ">";
+  // Where one launch cannot pass all columns, launchColumns makes several.
+  auto room = static_cast<int64_t>(columns.size());
+  if (rt::columnBytes(room, pointers) > rt::kMostColumnBytes) {
+    room = std::min(room, rt::kSomeColumns);
+    pointers = rt::kSomeColumnPointers;
+    for (const SmallVector<int64_t> &column : columns)
+      pointers = std::max(pointers, column[1]); // one has them all in one launch
+  }
+  std::string type = "__grid_constant__ const kernels::Columns<" + std::to_string(room) + ", " +
+                     std::to_string(pointers) + ">";
   Type types[] = {b.pointer(b.opaque("const genrec_step")), b.opaque(type)};
   auto function =
       emitc::FuncOp::create(b.builder, b.loc, name, b.builder.getFunctionType(types, {}));

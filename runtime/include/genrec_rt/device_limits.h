@@ -21,6 +21,13 @@ constexpr int64_t kMostCrossHeadColumns = 11232;
 /// Pointers that a kernel takes: 32,764 bytes of arguments, from CUDA 12.1 and compute capability
 /// 7.0 on.
 constexpr int64_t kMostKernelArguments = 32764 / 8;
+/// Bytes of the columns, and of their pointers, that one launch transforms (Columns in
+/// row_mapping.h); the most that it passes; and what it passes at a time of a model that has more.
+constexpr int64_t columnBytes(int64_t columns, int64_t pointers) {
+  return (20 * columns + 4 + 7) / 8 * 8 + 8 * pointers;
+}
+constexpr int64_t kMostColumnBytes = 32000, kSomeColumns = 512, kSomeColumnPointers = 2700;
+static_assert(columnBytes(kSomeColumns, kSomeColumnPointers) <= kMostColumnBytes);
 
 } // namespace genrec::rt
 

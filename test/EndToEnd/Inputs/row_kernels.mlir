@@ -6,6 +6,7 @@
 !u50 = tensor<?x50xf32, #genrec.rows<@user>>
 !h = tensor<?xf32, #genrec.rows<@history>>
 !h2 = tensor<?x2xf32, #genrec.rows<@history>>
+!h8 = tensor<?x8xf32, #genrec.rows<@history>>
 !h50 = tensor<?x50xf32, #genrec.rows<@history>>
 !hi = tensor<?xi64, #genrec.rows<@history>>
 !hr = tensor<?x!genrec.row<50>, #genrec.rows<@history>>
@@ -88,6 +89,33 @@ genrec.model @kernels {
       %turned = math.cos %wave : vector<50xf32>
       %curved = math.exp %turned : vector<50xf32>
       genrec.row_yield %dropped, %curved : vector<50xf32>, vector<50xf32>
+    }
+
+    // The norm of a row that one thread has, and that lies in memory.
+    %eight = genrec.row_kernel %history(%x)
+        attributes {name = "eight", operand_roles = [#aligned], result_roles = [#genrec<result_role aligned>]}
+        : (!history, !h) -> !h8 {
+    ^bb0(%one: f32):
+      %same = vector.broadcast %one : f32 to vector<8xf32>
+      %steps = arith.constant dense<[-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0]> : vector<8xf32>
+      %row = arith.mulf %same, %steps : vector<8xf32>
+      genrec.row_yield %row : vector<8xf32>
+    }
+    %narrow = genrec.row_kernel %history(%eight)
+        attributes {name = "narrow", operand_roles = [#aligned], result_roles = [#genrec<result_role aligned>]}
+        : (!history, !h8) -> !h8 {
+    ^bb0(%value: vector<8xf32>):
+      %sum = vector.reduction <add>, %value : vector<8xf32> into f32
+      %eighth = arith.constant 0.125 : f32
+      %middle = arith.mulf %sum, %eighth : f32
+      %means = vector.broadcast %middle : f32 to vector<8xf32>
+      %off = arith.subf %value, %means : vector<8xf32>
+      %square = arith.mulf %off, %off : vector<8xf32>
+      %squares = vector.reduction <add>, %square : vector<8xf32> into f32
+      %inverse = math.rsqrt %squares : f32
+      %scales = vector.broadcast %inverse : f32 to vector<8xf32>
+      %normal = arith.mulf %off, %scales : vector<8xf32>
+      genrec.row_yield %normal : vector<8xf32>
     }
 
     // Vectors of items, from a table of constants.

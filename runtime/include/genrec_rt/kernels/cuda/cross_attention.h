@@ -60,19 +60,22 @@ struct RowTile {
   float values[kWarp][kWarp + 1];
 };
 
-/// What a block may have in shared memory without asking for more.
-constexpr int64_t kStaticSharedBytes = 48 << 10;
+/// What a block may have in shared memory without asking for more; what the blocks of a
+/// multiprocessor have together, and what the system takes of each.
+constexpr int64_t kStaticSharedBytes = 48 << 10, kSharedBytes = 228 << 10, kSystemBytes = 1 << 10;
 static_assert(sizeof(RowTile) + kMostCrossHeadColumns * sizeof(float) <= kStaticSharedBytes);
 
 /// A block whose warps each keep `Columns` floats beside their tile: four warps, or as many as have
-/// room. Registers are for eight such blocks of a multiprocessor, or for the four that its shared
-/// memory has room for.
+/// room. Registers are for eight such blocks of a multiprocessor, or for as many as its shared
+/// memory has room for, four at least.
 template <int Columns> struct Block {
   static constexpr int64_t kWarpBytes = sizeof(RowTile) + Columns * sizeof(float);
   static constexpr int kMostWarps = 4;
   static constexpr bool kHasRoom = kMostWarps * kWarpBytes <= kStaticSharedBytes;
   static constexpr int kWarps = kHasRoom ? kMostWarps : kStaticSharedBytes / kWarpBytes;
-  static constexpr int kThreads = kWarps * kWarp, kResident = kHasRoom ? 8 : 4;
+  static constexpr int kThreads = kWarps * kWarp;
+  static constexpr int kFit = kSharedBytes / (kWarps * kWarpBytes + kSystemBytes);
+  static constexpr int kResident = !kHasRoom ? 4 : kFit < 8 ? kFit : 8;
 };
 
 /// The product of `vector`, in shared memory, with this lane's one of `count` rows; 0 for lanes

@@ -9,6 +9,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_LAUNCH_H
 #define GENREC_RT_KERNELS_CUDA_LAUNCH_H
 
+#include "genrec_rt/device_limits.h"
 #include "genrec_rt/kernels/cuda/row_mapping.h"
 #include "genrec_rt/kernels/cuda/row_sums.h"
 #include "genrec_rt/kernels/cuda/scattered_sums.h"
@@ -16,6 +17,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 namespace genrec::rt::cuda {
 
@@ -159,20 +162,31 @@ void launch(genrec_step *step, const genrec_domain *domain, const RowMapping &ma
 
 namespace detail {
 
-/// Takes N pairs of where a result goes and its number of floats off the front of `rest`, then
-/// calls `launchRest` with what is left.
-template <int N, class Then> void takeResults(SumResult *, Then &&launchRest) {
-  static_assert(N == 0);
-  launchRest();
-}
-template <int N, class Then, class... Rest>
-void takeResults(SumResult *results, Then &&launchRest, float *to, int64_t size, Rest... rest) {
-  *results = {to, size};
-  if constexpr (N == 1)
+/// Where a result goes, or its number of floats.
+struct SumArgument {
+  float *to = nullptr;
+  int64_t size = 0;
+
+  SumArgument(float *to) : to(to) {}
+  template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+  SumArgument(T size) : size(static_cast<int64_t>(size)) {}
+};
+template <size_t> using NumberedSumArgument = SumArgument;
+
+/// Takes pairs of where a result goes and its number of floats off the front of its arguments, then
+/// calls `launchRest` with what is left. `Numbers` are 0, 1, … for the arguments of all pairs:
+/// calls that take one pair and call the next are nested too deep for nvcc, which instantiates 200.
+template <class Numbers> struct TakeResults;
+template <size_t... Numbers> struct TakeResults<std::index_sequence<Numbers...>> {
+  template <class Then, class... Rest>
+  static void call(SumResult *results, Then &&launchRest, NumberedSumArgument<Numbers>... pairs,
+                   Rest... rest) {
+    const SumArgument arguments[] = {pairs...};
+    for (size_t i = 0; i < sizeof...(Numbers) / 2; ++i)
+      results[i] = {arguments[2 * i].to, arguments[2 * i + 1].size};
     launchRest(rest...);
-  else
-    takeResults<N - 1>(results + 1, launchRest, rest...);
-}
+  }
+};
 
 /// How the memory of a launch that adds up results is laid out: the terms of scattered sums, the
 /// sums of chunks, and scratch, which the scattered sums use one after another.
@@ -227,7 +241,7 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
                 const SumShape (&shapes)[N], void (*kernel)(const genrec_step *, Parameters...),
                 Rest... rest) {
   SumResult results[N];
-  detail::takeResults<N>(
+  detail::TakeResults<std::make_index_sequence<2 * N>>::call(
       results,
       [&](auto... pointers) {
         SumResult chunked[N];
@@ -254,30 +268,35 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
       rest...);
 }
 
-/// Runs `kernel` for `columns`, each over the rows of its own domain, in one launch. `pointers` are
-/// those of all columns one after another: their inputs, then their part of the result.
-template <int Count, int Pointers>
+/// Runs `kernel` for `columns`, each over the rows of its own domain, as many in one launch as it
+/// takes. `pointers` are those of all columns one after another: their inputs, then their part of
+/// the result.
+template <int Count, int Room, int Pointers>
 void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
-                   void (*kernel)(const genrec_step *, Columns<Count, Pointers>),
+                   void (*kernel)(const genrec_step *, Columns<Room, Pointers>),
                    void *const *pointers) {
-  // What a launch can pass.
-  static_assert(sizeof(Columns<Count, Pointers>) <= 32000);
-  Columns<Count, Pointers> all;
-  int32_t blocks = 0, pointer = 0;
-  for (int i = 0; i < Count; ++i) {
-    all.shapes[i] = columns[i];
-    all.firstPointer[i] = pointer;
-    all.firstBlock[i] = blocks;
-    pointer += columns[i].pointers;
-    blocks += static_cast<int32_t>(
-        cuda::blocksFor(step->domains[columns[i].domain].capacity, kColumnRows));
+  static_assert(sizeof(Columns<Room, Pointers>) == columnBytes(Room, Pointers) &&
+                sizeof(Columns<Room, Pointers>) <= kMostColumnBytes);
+  for (int next = 0; next < Count;) {
+    Columns<Room, Pointers> launched;
+    int32_t count = 0, blocks = 0, pointer = 0;
+    for (; next < Count && count < Room && pointer + columns[next].pointers <= Pointers; ++next) {
+      const ColumnShape &column = columns[next];
+      launched.shapes[count] = column;
+      launched.firstPointer[count] = pointer;
+      launched.firstBlock[count++] = blocks;
+      std::copy_n(pointers, column.pointers, launched.pointers + pointer);
+      pointers += column.pointers;
+      pointer += column.pointers;
+      blocks +=
+          static_cast<int32_t>(cuda::blocksFor(step->domains[column.domain].capacity, kColumnRows));
+    }
+    // No block belongs to the columns that are missing.
+    std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, blocks);
+    const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(256)};
+    if (blocks > 0)
+      GENREC_CUDA_LAUNCH(streamOf(step), shape, kernel, step->device, launched);
   }
-  all.firstBlock[Count] = blocks;
-  for (int i = 0; i < Pointers; ++i)
-    all.pointers[i] = pointers[i];
-  const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(256)};
-  if (blocks > 0)
-    GENREC_CUDA_LAUNCH(streamOf(step), shape, kernel, step->device, all);
 }
 
 } // namespace GENREC_RT_ISA

@@ -39,8 +39,21 @@ struct MinColumns {
   __device__ float operator()(float a, float b) const { return a < b || a != a ? a : b; }
 };
 
-/// Combines columns c and c + By for c < By, then those By / 2 apart, and so on; `totals` are
-/// neighbouring columns from C (lane % (16 / C)) on.
+/// Combines columns c and c + By for c < By, then those By / 2 apart, and so on. By is no loop's:
+/// of two loops, one of which bounds the other, nvcc may unroll none, and `totals` lies in memory.
+template <int By, int C, class Combine>
+__device__ inline float combineHalves(float (&totals)[C], Combine combine) {
+  if constexpr (By == 0) {
+    return totals[0];
+  } else {
+#pragma unroll
+    for (int c = 0; c < By; ++c)
+      totals[c] = combine(totals[c], totals[c + By]);
+    return combineHalves<By / 2>(totals, combine);
+  }
+}
+
+/// The same of columns on several lanes; `totals` are neighbours from C (lane % (16 / C)) on.
 template <int64_t L, int C, class Combine>
 __device__ inline float combineColumns(float (&totals)[C], Combine combine) {
 #pragma unroll
@@ -52,12 +65,7 @@ __device__ inline float combineColumns(float (&totals)[C], Combine combine) {
       totals[c] = isUpper ? combine(other, totals[c]) : combine(totals[c], other);
     }
   }
-#pragma unroll
-  for (int by = C / 2; by > 0; by /= 2)
-#pragma unroll
-    for (int c = 0; c < by; ++c)
-      totals[c] = combine(totals[c], totals[c + by]);
-  return totals[0];
+  return combineHalves<C / 2>(totals, combine);
 }
 
 /// One lane has all elements.
@@ -70,12 +78,7 @@ __device__ inline float reduceAlone(const X &x, Combine combine) {
 #pragma unroll
   for (int64_t i = 0; i < N; ++i)
     totals[i % 16] = combine(totals[i % 16], x[i]);
-#pragma unroll
-  for (int by = 8; by > 0; by /= 2)
-#pragma unroll
-    for (int c = 0; c < by; ++c)
-      totals[c] = combine(totals[c], totals[c + by]);
-  return totals[0];
+  return combineHalves<8>(totals, combine);
 }
 
 /// Columns lie on 16 / V lanes; where there are more lanes, the next elements of a column come from
