@@ -25,12 +25,11 @@ public:
   char *ensure(int64_t bytes) {
     if (bytes > room || !memory) {
       const int64_t wanted = bytes + bytes / 8 + 256;
-      if (kind == Kind::device)
-        release();
-      void *moved = kind == Kind::device ? device.allocate(name, wanted)
-                                         : device.allocatePinned(name, wanted);
+      if (memory && kind == Kind::pinned)
+        device.watchQueues();
       release();
-      memory = static_cast<char *>(moved);
+      memory = static_cast<char *>(kind == Kind::device ? device.allocate(name, wanted)
+                                                        : device.allocatePinned(name, wanted));
       room = wanted;
       ++taken;
     }

@@ -26,7 +26,6 @@ struct Ledger {
 };
 
 thread_local int64_t allocationsOfThread = 0;
-thread_local WaitWatch *watching = nullptr;
 
 // Never destroyed: buffers of static objects may be freed after it.
 Ledger &ledger() {
@@ -114,10 +113,6 @@ void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream)
 }
 
 void *allocateNamedHost(const std::string &name, int64_t bytes) {
-  // Taking such memory, and giving back what it replaces, may wait for the device, and nobody looks
-  // then whether what that waits for will come.
-  if (watching)
-    waitForQueues();
   void *memory = nullptr;
   const cudaError_t status =
       cudaHostAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), cudaHostAllocMapped);
@@ -175,6 +170,8 @@ int64_t namedAllocations(const std::string &prefix) {
 
 static std::atomic<int64_t> waits{0};
 
+static thread_local WaitWatch *watching = nullptr;
+
 void watch(WaitWatch &of) { watching = &of; }
 
 void unwatch(WaitWatch &of) {
@@ -224,6 +221,11 @@ void waitForQueues() {
     throw;
   }
   GENREC_CUDA_CHECK(cudaEventDestroy(event));
+}
+
+void watchQueues() {
+  if (watching)
+    waitForQueues();
 }
 
 int64_t streamWaits() { return waits.load(std::memory_order_relaxed); }

@@ -136,6 +136,7 @@ public:
   }
   // No graph names pinned memory but its own.
   void releasePinned(void *memory) noexcept override { freeNamedHost(memory); }
+  void watchQueues() override { cuda::watchQueues(); }
 
   void enter() override { GENREC_CUDA_CHECK(cudaSetDevice(found.number)); }
   void use(DeviceQueue which) override { queue = at(which); }

@@ -126,12 +126,14 @@ public:
   //===-- memory -----------------------------------------------------------===//
 
   /// Memory of the device, and of the host that copies to and from it are fast from. `name` is for
-  /// messages where there is none left. Pinned memory may wait for all queues when it is taken, not
-  /// when it is given back behind that.
+  /// messages where there is none left.
   virtual void *allocate(const char *name, int64_t bytes) = 0;
   virtual void release(void *memory) noexcept = 0;
   virtual void *allocatePinned(const char *name, int64_t bytes) = 0;
   virtual void releasePinned(void *memory) noexcept = 0;
+  /// Before pinned memory is given back within a step, which waits for all that is queued: throws
+  /// where that waits for a rank that is gone.
+  virtual void watchQueues() = 0;
 
   //===-- queued work ------------------------------------------------------===//
 

@@ -66,6 +66,9 @@ public:
 };
 /// From here on `of` looks while this thread waits, instead of any other.
 void watch(WaitWatch &of);
+/// Waits for all queues where somebody looks: before calls that may wait for them unwatched, such
+/// as those that free pinned memory.
+void watchQueues();
 /// It is gone.
 void unwatch(WaitWatch &of);
 
