@@ -155,7 +155,6 @@ def test_a_stopped_rank_is_named_with_stage_and_step(harness: Harness, rank: int
         said,
     ), said
     assert seconds < 3 + 10
-    assert said.count(": error: ") == 1, said  # of two that notice it
 
 
 def test_a_rank_that_cannot_dispatch_ahead_ends_all(failing: tuple[FailHarness, int]) -> None:
