@@ -168,7 +168,7 @@ def test_a_rank_that_cannot_dispatch_ahead_ends_all(failing: tuple[FailHarness, 
         if told:
             took[told[0]] = min(took.get(told[0], 60.0), time.monotonic() - begin)
 
-    numbers = (number for number in range(1, 12) for _ in range(2))  # the first ones are those of libraries
+    numbers = (number for number in range(1, 24) for _ in range(2))  # the first ones are those of libraries
     while not {"read batches", "dispatch steps"} <= took.keys():
         run(next(numbers))
     run(next(numbers))
