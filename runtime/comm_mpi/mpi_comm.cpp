@@ -190,7 +190,8 @@ std::optional<std::string> MpiComm::getError() {
 }
 
 std::unique_ptr<Communicator> MpiComm::duplicate() {
-  // MPI's own call waits for ranks that never come, and hears of no abort.
+  // MPI's own call waits for ranks that never come, and hears of no abort. Other than barrier(),
+  // this counts as no exchange of the caller's.
   const char mine = 0;
   std::vector<char> theirs(size);
   std::vector<SendPart> send(size, SendPart{&mine, 1});

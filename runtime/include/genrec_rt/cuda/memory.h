@@ -66,11 +66,11 @@ public:
 };
 /// From here on `of` looks while this thread waits, instead of any other.
 void watch(WaitWatch &of);
+/// It is gone.
+void unwatch(WaitWatch &of);
 /// Waits for all queues where somebody looks: before calls that may wait for them unwatched, such
 /// as those that free pinned memory.
 void watchQueues();
-/// It is gone.
-void unwatch(WaitWatch &of);
 
 /// The stream that a call of a store was given.
 /// The default stream where none is named: the host's own calls, between steps.
