@@ -10,9 +10,8 @@
 #include "../../runtime/session/device_updates.h"
 #include "../../runtime/session/ranks.h"
 #include "../Runtime/store_conformance.h"
-#include "device_copy.h"
 #include "device_model.h"
-#include "simt.h"
+#include "device_promises.h"
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/cuda/memory.h"
@@ -30,38 +29,6 @@ namespace {
 
 using rt::test::configOf;
 using testing::ElementsAre;
-
-class DevicePromises : public testing::Test {
-protected:
-  DevicePromises() : devices(genrec_rt_cuda_device()), device(devices->open(nullptr)) {}
-  void TearDown() override {
-    EXPECT_EQ(simt::errorMessage(), "");
-    simt::clearError();
-    simt::options() = {};
-  }
-
-  /// A store looks `ids` up in a step of its own, or in the one that is under way.
-  std::vector<float *> lookUp(TableStore &store, const std::vector<int64_t> &ids,
-                              bool beginsStep = true) {
-    Copy<int64_t> onDevice(ids);
-    Copy<float *> rows(std::vector<float *>(ids.size(), nullptr));
-    device->use(DeviceQueue::dispatch);
-    if (beginsStep)
-      device->beginDispatch();
-    store.findOrInsert(StoreStream::ofDevice(device->stream()), onDevice.data(), nullptr,
-                       static_cast<int64_t>(ids.size()), rows.data());
-    return rows.fetch();
-  }
-
-  static std::vector<int64_t> idsFrom(int64_t first, int64_t count) {
-    std::vector<int64_t> ids(static_cast<size_t>(count));
-    std::iota(ids.begin(), ids.end(), first);
-    return ids;
-  }
-
-  std::unique_ptr<genrec_rt_device> devices;
-  std::unique_ptr<Device> device;
-};
 
 /// Graphs are dropped where this number has risen: nothing else may tell them.
 TEST_F(DevicePromises, MemoryThatIsGivenBackRaisesItsVersion) {
@@ -352,50 +319,6 @@ TEST_F(DevicePromises, SumsOfAnotherProgramWaitForNobody) {
     device->synchronize();
   }
   EXPECT_EQ(total.fetch(), std::vector<float>(8, 2.0f));
-}
-
-/// What it waits for may need a rank that is gone.
-TEST_F(DevicePromises, GrowthIsWatched) {
-  struct Counter : WaitWatch {
-    void look(std::chrono::nanoseconds) override { ++looks; }
-    int looks = 0;
-  } counter;
-  StoreConfig config = configOf(1000, 0);
-  config.element = RowElement::bf16;
-  const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
-  Copy<int64_t> ids(std::vector<int64_t>(20'000, 2)); // which might be as many rows
-  Copy<float *> found(std::vector<float *>(20'000, nullptr));
-  device->use(DeviceQueue::dispatch);
-  device->beginDispatch();
-  const StoreStream on = StoreStream::ofDevice(device->stream());
-  store->findOrInsert(on, ids.data(), nullptr, 3'000, found.data()); // asks, as one in a step may
-  const int64_t bytes = namedBytes("test.t.values");
-  simt::options().queues = simt::Completion::late;
-  watch(counter);
-  store->findOrInsert(on, ids.data(), nullptr, 20'000, found.data());
-  unwatch(counter);
-  EXPECT_GT(namedBytes("test.t.values"), bytes);
-  EXPECT_GT(counter.looks, 0);
-}
-
-/// So may pinned memory that grows within a step: it is taken, and what it replaces given back,
-/// when the device has ended all it had.
-TEST_F(DevicePromises, PinnedMemoryIsWatched) {
-  struct Gone : WaitWatch {
-    void look(std::chrono::nanoseconds) override { throw Error("a rank is gone"); }
-  } gone;
-  DeviceMemory room(*device, "test.room"), staging(*device, "test", DeviceMemory::Kind::pinned);
-  room.ensure(64);
-  char *const before = staging.ensure(64);
-  simt::options().queues = simt::Completion::late;
-  device->use(DeviceQueue::compute);
-  device->copyOut(before, room.data(), 64);
-  watch(gone);
-  EXPECT_THAT([&] { staging.ensure(4096); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("a rank is gone")));
-  unwatch(gone);
-  EXPECT_EQ(staging.data(), before); // and the device may still write there
-  device->synchronize();
 }
 
 /// Lists of a catalogue have one offset more than there are lists.
