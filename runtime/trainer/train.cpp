@@ -203,13 +203,20 @@ void Training::keepBest() {
   progress.event("checkpoint", {{"step", state.step}, {"folder", bestFolder()}});
 }
 
+/// Whether --max-steps are done and saved, and the run ended before it recorded and evaluated them.
+bool Training::lacksRecord() const {
+  return reachedMaxSteps() && state.batchesInEpoch > 0 &&
+         (history.empty() || history.back()["step"] != state.step);
+}
+
 /// The epochs over one turn's data; false where a signal came.
 bool Training::trainTurn() {
   if (flags.evalBeforeTrain && state.epoch == 1 && state.rowsInEpoch == 0 && !reachedMaxSteps() &&
       !evaluateBefore())
     return false;
-  while (state.epoch <= flags.epochs && !reachedMaxSteps() && !isOutOfPatience()) {
-    if (!trainEpoch() || !finishEpoch())
+  while (state.epoch <= flags.epochs && (!reachedMaxSteps() || lacksRecord()) &&
+         !isOutOfPatience()) {
+    if ((!reachedMaxSteps() && !trainEpoch()) || !finishEpoch())
       return false;
     keepBest();
     save();

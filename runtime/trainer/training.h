@@ -64,6 +64,7 @@ private:
     return flags.maxSteps > 0 && step >= static_cast<uint64_t>(flags.maxSteps);
   }
   bool reachedMaxSteps() const { return endsAfter(session->stepsDone()); }
+  bool lacksRecord() const;
   void requireFinite(const StepReport &report) const;
   void save();
   void checkMonitor() const;

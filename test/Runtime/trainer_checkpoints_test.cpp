@@ -81,6 +81,29 @@ TEST_F(TrainerTest, AFinishedRunSaysSo) {
       << done.out;
 }
 
+/// A run may have saved its last step, and be killed before it has evaluated it.
+TEST_F(TrainerTest, AResumedRunEvaluatesWhatMaxStepsLeft) {
+  std::vector<std::string> steps = evaluating() + std::vector<std::string>{"--epochs", "3"};
+  ASSERT_EQ(runCommand(training("c", steps + std::vector<std::string>{"--max-steps", "40",
+                                                                      "--checkpoint-every", "30"}))
+                .status,
+            0);
+  std::vector<std::string> resuming =
+      steps + std::vector<std::string>{"--max-steps", "30", "--resume", "--metrics-json",
+                                       folder / "m.json"};
+  Ran resumed =
+      runCommand(training("c", resuming + std::vector<std::string>{"--generation", "step-30"}));
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  Json report = Json::parse(readText(folder / "m.json"));
+  ASSERT_EQ(report["history"].size(), 2u) << report["history"];
+  EXPECT_EQ(report["history"][1]["step"], 30);
+  EXPECT_EQ(report["history"][1]["rows"], 70);
+  EXPECT_EQ(report["final"]["evaluation"]["step"], 30);
+  // Once.
+  ASSERT_EQ(runCommand(training("c", resuming)).status, 0);
+  EXPECT_EQ(Json::parse(readText(folder / "m.json"))["history"], report["history"]);
+}
+
 TEST_F(TrainerTest, ResumeRefusesOtherSettings) {
   ASSERT_EQ(runCommand(training("c", {"--max-steps", "5"})).status, 0);
   auto errorOf = [&](const std::vector<std::string> &more) {
