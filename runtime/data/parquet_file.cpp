@@ -40,6 +40,8 @@ template <class Body> auto reading(const std::string &what, const Body &body) {
   } catch (const std::exception &error) {
     // Thrift ends its messages with newlines.
     std::string why = error.what();
+    if (why.find("std::bad_alloc") != why.npos) // of Thrift, which tells it as an error of its own
+      throw std::bad_alloc();
     why.erase(why.find_last_not_of(" \n") + 1);
     std::replace(why.begin(), why.end(), '\n', ' ');
     throw Error(what + ": cannot be read: " + why, kUnreadableHelp);

@@ -1,7 +1,7 @@
 //===- abi.cpp - What generated code calls --------------------------------===//
 //
-// Nothing here throws: what goes wrong is recorded in the step and thrown by the
-// runtime once the stage has returned.
+// What goes wrong is recorded in the step, and thrown by the runtime once the stage has
+// returned (recording.h).
 //
 //===----------------------------------------------------------------------===//
 

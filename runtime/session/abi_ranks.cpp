@@ -1,6 +1,6 @@
 //===- abi_ranks.cpp - Sums over portions, called by generated code -------===//
 //
-// Nothing here throws; see recording.h. With one portion on one rank, sums are what they are of.
+// How these fail: recording.h. With one portion on one rank, sums are what they are of.
 //
 //===----------------------------------------------------------------------===//
 

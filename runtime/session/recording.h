@@ -1,7 +1,8 @@
 //===- recording.h - How calls of generated code fail ------------*- C++ -*-===//
 //
 // Nothing that generated code calls throws: what goes wrong is recorded in the step
-// and thrown by the runtime once the stage has returned.
+// and thrown by the runtime once the stage has returned. Only memory that is not there
+// ends a stage at once, as what the calls behind it read was not written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 #include "step_slot.h"
 
 #include <atomic>
+#include <new>
 
 namespace genrec::rt {
 
@@ -21,6 +23,8 @@ template <class Body> void guarded(StepSlot &slot, const Body &body) {
     body();
   } catch (const Error &error) {
     slot.failure.record(error.what(), error.help());
+  } catch (const std::bad_alloc &) {
+    throw;
   } catch (const std::exception &error) {
     slot.failure.record(error.what());
   }

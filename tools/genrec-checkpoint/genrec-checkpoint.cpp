@@ -6,6 +6,7 @@
 #include "genrec_rt/error.h"
 
 #include <cstdio>
+#include <new>
 
 using namespace genrec::rt;
 
@@ -97,6 +98,9 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "genrec-checkpoint: error: %s\n", error.what());
     if (!error.help().empty())
       std::fprintf(stderr, "  help: %s\n", error.help().c_str());
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "genrec-checkpoint: error: out of memory\n"
+                         "  help: use a machine with more memory\n");
   } catch (const std::exception &error) {
     std::fprintf(stderr, "genrec-checkpoint: error: %s\n", error.what());
   }
