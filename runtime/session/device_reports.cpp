@@ -21,6 +21,8 @@ void DeviceReports::begin() {
   pieces = &results;
   reports.clear();
   domains.clear();
+  firstOfUpdate = SIZE_MAX;
+  failedInUpdate = false;
   std::fill(isFetched.begin(), isFetched.end(), 0);
 }
 
@@ -155,10 +157,9 @@ void DeviceReports::handOver(const Report &report) {
 
 void DeviceReports::finish() {
   takeDomains();
-  for (const Report &report : reports) {
-    if (slot.failure.any())
-      break;
-    handOver(report);
+  for (size_t i = 0; i < reports.size() && !slot.failure.any(); ++i) {
+    handOver(reports[i]);
+    failedInUpdate = i >= firstOfUpdate && slot.failure.any();
   }
 }
 

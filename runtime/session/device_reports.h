@@ -15,6 +15,7 @@
 #include "device_batch.h"
 #include "device_notes.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace genrec::rt {
@@ -28,6 +29,10 @@ public:
   /// Before the host waits for the step, and when it has.
   void fetchNotes() { notes.fetch(); }
   void finish();
+  /// What is reported from here on is of the update of all portions.
+  void beginUpdate() { firstOfUpdate = reports.size(); }
+  /// Whether what the step cannot go on with was found in its update first.
+  bool hasFailedInUpdate() const { return failedInUpdate; }
 
   //===-- calls of abi.h ---------------------------------------------------===//
   void loss(int32_t loss, const float *sum, const float *weight);
@@ -113,6 +118,8 @@ private:
   PinnedPieces results, *pieces = &results;
   std::vector<Report> reports;
   std::vector<FetchedDomain> domains;
+  size_t firstOfUpdate = SIZE_MAX;
+  bool failedInUpdate = false;
   std::vector<char> isFetched;                                  ///< by domain
   size_t reportsBefore = 0, notesBefore = 0, domainsBefore = 0; ///< a capture
 };

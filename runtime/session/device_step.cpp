@@ -123,6 +123,7 @@ void DeviceStep::runUpdate() {
     ranks.beginUpdate();
     slot.runUpdateStage();
   };
+  leaving.beginUpdate();
   isUpdating = true;
   try {
     if (mayCapture()) {

@@ -71,6 +71,8 @@ public:
   void await() { device.await(*end); }
   /// The host has waited: losses, metrics, outputs and errors are in the slot and the session.
   void finish();
+  /// What is wrong then may have come from another rank, with a sum.
+  bool hasFailedInUpdate() const { return leaving.hasFailedInUpdate(); }
 
   /// Queues what `body` does behind what is dispatched.
   template <class Body> void besideDispatch(const Body &body) {

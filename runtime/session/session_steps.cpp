@@ -99,6 +99,8 @@ void Session::Impl::finishOnDevice(std::span<StepSlot *const> portions, RankStep
     exchange(last, [&] { step.shareParameters(); });
   endOnDevice(portions);
   exchange(last, [&] { step.report(own); });
+  // Only now: the rank whose portion gave a sum what is wrong with it has told.
+  last.failure.raise();
 }
 
 std::optional<int64_t> Session::Impl::ownSeconds(std::span<StepSlot *const> portions) const {

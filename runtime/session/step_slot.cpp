@@ -335,7 +335,8 @@ void StepSlot::finishOnDevice(std::span<StepSlot *const> portions) {
   portions.back()->onDevice->await();
   for (StepSlot *slot : portions) {
     slot->onDevice->finish();
-    slot->failure.raise();
+    if (!slot->onDevice->hasFailedInUpdate())
+      slot->failure.raise();
   }
 }
 

@@ -61,7 +61,7 @@ public:
   void endLookups();
   /// Of a model for a device, once the stages of all portions are queued: queues what they report.
   static void queueReports(std::span<StepSlot *const> portions);
-  /// Waits for that, and reports.
+  /// Waits for that, and reports. What an update has found stays recorded.
   static void finishOnDevice(std::span<StepSlot *const> portions);
   /// Of a model for a device, while the step before runs: brings the prepared batch there if there
   /// is memory for it. `runDispatch` does it else.

@@ -437,6 +437,24 @@ def test_a_column_that_is_not_finite_is_named_as_on_the_cpu(
 
 
 @needs_mpi
+def test_the_op_that_made_a_nan_first_is_named_as_on_the_cpu(tmp_path: Path) -> None:
+    """Not the norm of what all ranks gave, which each of them finds not finite."""
+    bad = write_rows(tmp_path / "bad.parquet", i0={2 * BATCH - 2: float("inf")})  # rank 1 has it
+    said = []
+    for binary in compile_both(Crosses(), tmp_path).values():
+        ran = start(
+            binary, 2, "train", "--data", bad, "--batch", BATCH, "--epochs", "1", "--no-shuffle", "--threads", "1",
+            "--progress", "none", "--check-finite", *PORTIONS,
+        )  # fmt: skip
+        assert ran.returncode != 0
+        told = re.search(r"error: .*?\n  help: .*?\n", ran.stderr, re.DOTALL)
+        assert told, ran.stderr
+        said.append(told[0])
+    assert "column 'i0' is inf" in said[0]
+    assert said[1] == said[0]
+
+
+@needs_mpi
 @pytest.mark.parametrize(
     ("number", "patience"), [(signal.SIGKILL, 300), (signal.SIGSTOP, 15)], ids=["killed", "stopped"]
 )
