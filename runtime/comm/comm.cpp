@@ -170,6 +170,10 @@ void genrec::rt::runTogether(Communicator *comm, const std::function<void()> &bo
   throw PeerError((root == 0 ? "" : "rank " + std::to_string(root) + ": ") + message, help);
 }
 
+std::string genrec::rt::reasonOf(const std::exception &failure) {
+  return dynamic_cast<const std::bad_alloc *>(&failure) ? "out of memory" : failure.what();
+}
+
 namespace {
 bool isHeard(const std::exception_ptr &failure) {
   try {

@@ -50,7 +50,7 @@ void DispatchAhead::stop() {
 
 void DispatchAhead::fail(const std::exception &failure) {
   pipeline.stop();
-  comm->abort(failure.what());
+  comm->abort(reasonOf(failure));
   stop();
   throwOwnFirst(std::current_exception(), error);
 }

@@ -110,7 +110,7 @@ private:
       roundsInSteps += state.ranks ? state.ranks->comm().rounds() - before : 0;
     } catch (const std::exception &error) {
       if (state.ranks)
-        state.ranks->abort(error.what());
+        state.ranks->abort(reasonOf(error));
       throw;
     }
   }

@@ -340,7 +340,7 @@ int64_t Session::Impl::runRanksOnDevices(Mode mode, Pipeline &pipeline, const On
     return overlap == Overlap::none ? runInTurn(mode, pipeline, onStep)
                                     : runAheadOnDevice(mode, pipeline, onStep);
   } catch (const std::exception &error) {
-    state.ranks->abort(error.what());
+    state.ranks->abort(reasonOf(error));
     throw;
   }
 }

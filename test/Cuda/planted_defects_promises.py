@@ -67,7 +67,7 @@ PROMISES = [
            "gradients.reader", "0"),
     Defect("what went wrong ahead is not told", "session/device_ahead.cpp", "Seeds/DeviceRanksThatFail.HearWhat*/0",
            "if (error)\n    std::rethrow_exception(std::exchange(error, nullptr));", ";"),
-    failing("what goes wrong between two steps is not told", "session_steps.cpp", "TellWhatABatch*", "state.ranks->abort(error.what());", behind="Impl::runRanksOnDevices("),
+    failing("what goes wrong between two steps is not told", "session_steps.cpp", "TellWhatABatch*", "state.ranks->abort(reasonOf(error));", behind="Impl::runRanksOnDevices("),
     failing("a rank tells what it has heard, and not its own", "device_ahead.h", "TellTheirOwn*", "throwOwnFirst(std::current_exception(), error);", "throw;"),
     failing("threads of portions do not watch", "ranks.cpp", "AreWatched*", "comm.enter();"),
     failing("runs have duplicates of their own", "ranks.cpp", "DispatchAhead*", "!ofDispatch", "true"),

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <new>
 #include <thread>
 
 using namespace genrec::rt;
@@ -106,6 +107,18 @@ TEST(ThreadRanks, AnExceptionOfOneEndsAll) {
                   comm.barrier();
                 }),
             "a null in column 'item'");
+}
+
+TEST(ThreadRanks, LackOfMemoryIsHeardInWords) {
+  EXPECT_EQ(run(2,
+                [](Communicator &comm) {
+                  if (comm.getRank() == 1)
+                    EXPECT_NE(failureOf(comm, [] { throw std::bad_alloc(); }), nullptr);
+                  else
+                    EXPECT_THAT([&] { comm.barrier(); }, testing::ThrowsMessage<CommError>(
+                                                             HasSubstr("rank 1: out of memory")));
+                }),
+            "");
 }
 
 TEST(LoadMpiComm, WhatIsMissingIsSaid) {

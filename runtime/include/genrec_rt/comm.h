@@ -153,6 +153,8 @@ inline bool isFirstRank(const Communicator *comm) { return !comm || comm->getRan
 /// throw in between. Null: this process alone.
 void runTogether(Communicator *comm, const std::function<void()> &body);
 
+/// What other ranks hear of a failure.
+std::string reasonOf(const std::exception &failure);
 /// Runs `body` and returns what it threw, null for nothing; that ends the other ranks too.
 template <class Body> std::exception_ptr failureOf(Communicator &comm, const Body &body) {
   try {
@@ -161,7 +163,7 @@ template <class Body> std::exception_ptr failureOf(Communicator &comm, const Bod
   } catch (const CommError &) {
     return std::current_exception(); // they know
   } catch (const std::exception &error) {
-    comm.abort(error.what());
+    comm.abort(reasonOf(error));
     return std::current_exception();
   }
 }
