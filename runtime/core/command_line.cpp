@@ -2,10 +2,12 @@
 
 #include "command_line.h"
 
+#include "genrec_rt/error.h"
 #include "text.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <limits>
 #include <map>
 
@@ -178,6 +180,12 @@ int reportParseError(const std::string &program, const CLI::App &app,
   std::fprintf(stderr, "%s: error: %s\n  help: %s--help lists what there is\n", program.c_str(),
                describe(app, error).c_str(), name.c_str());
   return 2;
+}
+
+void requirePrinted() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    throw Error("cannot write the results to the standard output",
+                "free some space, or write to another place");
 }
 
 } // namespace genrec::rt

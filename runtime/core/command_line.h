@@ -32,6 +32,9 @@ int reportParseError(const std::string &program, const CLI::App &app, const CLI:
 /// The exit status alone.
 int parseErrorStatus(const CLI::ParseError &error);
 
+/// For commands that print their result: a full disk must not lose it unnoticed.
+void requirePrinted();
+
 } // namespace genrec::rt
 
 #endif // GENREC_RT_CORE_COMMAND_LINE_H

@@ -61,6 +61,15 @@ def exported(folder: Path) -> Path:
     return folder / "exported"
 
 
+@pytest.mark.parametrize("command", ["list", "verify"])
+def test_results_that_cannot_be_printed_are_an_error(folder: Path, command: str) -> None:
+    words = [BUILD / "bin" / "genrec-checkpoint", command, folder / "ck"]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert ran.returncode == 1
+    assert "error: cannot write the results to the standard output\n  help: free some space" in ran.stderr
+
+
 def test_list_and_verify(folder: Path) -> None:
     lines = tool("list", folder / "ck").splitlines()
     assert [line.split(":")[0] for line in lines] == ["step-10", "step-20", "step-30"]

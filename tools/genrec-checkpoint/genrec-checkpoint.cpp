@@ -77,9 +77,7 @@ int run(const CLI::App &app, const Flags &flags) {
   return 0;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int parseAndRun(int argc, char **argv) {
   CLI::App app("Looks at the checkpoints of compiled models, and makes one of given values. Each "
                "command has a "
                "--help of its own.");
@@ -91,9 +89,19 @@ int main(int argc, char **argv) {
   checkValues(app);
   try {
     app.parse(argc, argv);
-    return run(app, flags);
   } catch (const CLI::ParseError &error) {
     return reportParseError("genrec-checkpoint", app, error);
+  }
+  int status = run(app, flags);
+  requirePrinted();
+  return status;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return parseAndRun(argc, argv);
   } catch (const Error &error) {
     std::fprintf(stderr, "genrec-checkpoint: error: %s\n", error.what());
     if (!error.help().empty())
