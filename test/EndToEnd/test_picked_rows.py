@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import call, draft
+from compiled import BUILD, call, draft
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -63,13 +63,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     """A folder with data and two binaries of the model: `picked` and `whole`."""
     folder = tmp_path_factory.mktemp("picked")
     write_data(folder)
-    path = folder / "items.parquet"
-    # With a schema, the model does not say how many items there are.
-    items = gr.catalogue(path, id="item", schema=gr.Schema.from_parquet(path, root="items"))
+    path, written = folder / "items.parquet", folder / "written.parquet"
+    path.rename(written)
+    # Of a file that comes later, the model does not say how many items there are.
+    items = gr.catalogue(path, id="item", schema=gr.Schema.from_parquet(written, root="items"))
+    written.rename(path)
     schema = gr.Schema.from_parquet(folder / "users.parquet", nullable=["target"])
     for name, flags in (("picked", []), ("whole", ["--pick-catalogue-rows=false"])):
-        gr.compile(Towers(items, request.param), schema, output=folder / name, flags=[*draft(), *flags])
+        made = gr.compile(Towers(items, request.param), schema, output=folder / name, flags=[*draft(), *flags])
+        assert ("'vectors' (dropout)" in picked_of(made.model_file, flags)) == (name == "picked")
     return folder
+
+
+def picked_of(model: Path, flags: list[str]) -> str:
+    """The decisions about what is computed for the items that a step reads."""
+    explained = call(BUILD / "bin" / "genrec-compile", model, "--explain", *flags)
+    return "\n".join(line for line in explained.splitlines() if "is computed for the items that a step reads" in line)
 
 
 def train(folder: Path, binary: str, *flags: str, ranks: int = 0) -> dict[str, Any]:
