@@ -23,16 +23,20 @@
 
 // The rows that a sampled softmax draws are read once on a device: the sum by coefficients is made of that by weights,
 // which are relative to the largest logit. Only where a row has a
-// warp, and what is excluded is known before the first gather.
+// warp, and what is excluded is known before the first gather. Coefficients are not computed for it.
 // ONCE: emitc.func @row_softmax
 // ONCE-NOT: "kernels::gatherDot"
 // ONCE: call_opaque "kernels::gatherSoftmax"{{.*}}template_args = [1024, 32, 4]
 // ONCE: call_opaque "kernels::rowMax"
+// ONCE: call_opaque "kernels::rowSum"
+// ONCE-NOT: arith.select
 // ONCE: call_opaque "kernels::softmaxSum"
 // ONCE-NOT: "kernels::gatherSum"
 
 // TWICE: emitc.func @row_softmax
 // TWICE: call_opaque "kernels::gatherDot"
+// TWICE: call_opaque "kernels::rowSum"
+// TWICE: arith.select
 // TWICE: call_opaque "kernels::gatherSum"
 !e8 = tensor<?x1024xf32, #genrec.rows<@user>>
 !ei = tensor<?xi64, #genrec.rows<@user>>

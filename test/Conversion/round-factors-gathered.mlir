@@ -23,13 +23,17 @@
 // FORM-NEXT: arith.extf %[[ROW]]
 // FORM: genrec.gather_sum {{.*}} -> vector<1024xf32>
 
-// A row leaves one vector, rounded, of which all of its terms are multiples: the positive's, too.
+// A row leaves one vector, rounded, of which all of its terms are multiples: the positive's, too, which is not computed.
 // CUDA-LABEL: emitc.func @row_
 // CUDA: emitc.func @row_{{.*}}Bf16
 // CUDA: call_opaque "kernels::termsOf"{{.*}}template_args = [5, 1, 1024, #emitc.opaque<"true">, #emitc.opaque<"true">]
 // CUDA: call_opaque "kernels::roundedFactor"
 // CUDA: call_opaque "kernels::widened"
 // CUDA: call_opaque "kernels::gatherSoftmax"
+// CUDA: call_opaque "kernels::storePack"
+// CUDA: arith.mulf
+// CUDA-NOT: arith.mulf
+// CUDA: call_opaque "kernels::softmaxSum"
 // CUDA: call_opaque "kernels::rowTerms"{{.*}}template_args = [5, 1, 1024, #emitc.opaque<"true">, #emitc.opaque<"true">, 0, 0]
 // CUDA: call_opaque "kernels::scatterAddOuter"
 // CUDA: call_opaque "kernels::rowTerms"{{.*}}template_args = [5, 1, 1024, #emitc.opaque<"true">, #emitc.opaque<"true">, 4, 0]

@@ -307,7 +307,7 @@ void KernelOutliner::bindRow(unsigned input, Value row) {
   if (Value states = statePointers[input]) {
     int64_t count = getRowsParameter(value).getOptimizer().getStateCount();
     bindings.rows[argument] = {named.add(pointer, getOffset(row, width)),
-                               named.add(states, getOffset(row, width * count)), width};
+                               named.add(states, getOffset(row, width * count)), width, {}, {}};
     return;
   }
   if (hasTableRows(input))
@@ -415,11 +415,25 @@ LogicalResult KernelOutliner::outlineColumns(const BodySchedule &schedule) {
   return success();
 }
 
+// Multiples of a vector that is left once are left as their scales, and the coefficients of rows
+// that are gathered once are computed as these are read.
+void KernelOutliner::leaveOutUnread(BodySchedule &schedule) {
+  for (int64_t result : getAccumulatedResults())
+    if (std::optional<RowTerms> terms = target.getTerms(result))
+      for (AccumulateOp add : terms->adds)
+        if (terms->getScale(add))
+          schedule.leaveOut(add.getValueMutable());
+  if (target.gathersOnce())
+    for (GatheredSoftmax &softmax : findGatheredSoftmaxes(kernel))
+      schedule.leaveOut(softmax.sum.getCoefficientMutable());
+}
+
 FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   BodySchedule schedule(kernel);
   const bool isAllColumns = isElementwise();
   if (target.hasRowVectors() && !isAllColumns && nest.size() == 1)
     schedule.splitColumns();
+  leaveOutUnread(schedule);
   if (failed(schedule.analyse()))
     return failure();
   SmallVector<int64_t> accumulated = getAccumulatedResults();

@@ -92,6 +92,8 @@ private:
   /// Emits the vectorised loop over the rows for the column ops of `schedule`.
   mlir::LogicalResult outlineColumns(const BodySchedule &schedule);
   void hintRowVectors();
+  /// Leaves vectors out of `schedule` for which calls take scalars in their place.
+  void leaveOutUnread(BodySchedule &schedule);
   void clearBehindFactors();
   void enterNest();
   void leaveNest();

@@ -64,9 +64,9 @@ void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
     const bool isRounded = to.terms->isRounded;
     Type type = b.opaque(isRounded ? "kernels::RoundedTerms" : "kernels::RowTerms");
     pointer = b.named("terms").call("kernels::rowTerms", type, {pointer, to.row}, arguments);
-    if (isRounded && to.terms->scales[number]) {
+    if (Value scale = to.terms->getScale(op)) {
       target.callOnRow(b, "kernels::addMultiple", {},
-                       {pointer, getScalar(op.getIndex()), getScalar(to.terms->scales[number])});
+                       {pointer, getScalar(op.getIndex()), getScalar(scale)});
       return;
     }
   }

@@ -298,9 +298,9 @@ void BodySchedule::storeWhereNeeded() {
   for (Operation &op : llvm::reverse(kernel.getBody().front())) {
     const Node node = nodes.lookup(&op);
     if (readsWhole(&op, node.kind)) {
-      for (Value operand : op.getOperands())
-        if (isVector(operand) && !isStored(operand))
-          storedValues.insert(operand);
+      for (OpOperand &operand : op.getOpOperands())
+        if (isVector(operand.get()) && !isStored(operand.get()) && !unread.contains(&operand))
+          storedValues.insert(operand.get());
       continue;
     }
     if (node.kind != BodyKind::element || op.getNumResults() != 1 || isa<RowConcatOp>(op))

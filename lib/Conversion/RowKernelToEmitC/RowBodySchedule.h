@@ -44,6 +44,9 @@ public:
 
   /// Takes column ops out of the levels if there are enough of them. Call it before `analyse`.
   void splitColumns();
+  /// The code of a call does not read its operand, a vector: it need not be computed for that. Call
+  /// it before `analyse`.
+  void leaveOut(mlir::OpOperand &operand) { unread.insert(&operand); }
   /// Assigns ops to levels. Fails with an error at an op that has no loop form.
   mlir::LogicalResult analyse();
 
@@ -93,6 +96,7 @@ private:
   llvm::DenseMap<mlir::Operation *, Node> nodes;
   llvm::DenseSet<mlir::Value> storedValues;
   llvm::DenseSet<mlir::Operation *> columns;
+  llvm::DenseSet<mlir::OpOperand *> unread;
 };
 
 /// The result of `kernel` that operand `number` of its yield belongs to.

@@ -65,6 +65,11 @@ struct RowTerms {
   mlir::SmallVector<mlir::Value> scales;
 
   int64_t getNumber(AccumulateOp add) const { return llvm::find(adds, add) - adds.begin(); }
+  /// The scalar that `add` leaves in place of its value: what the vector is multiplied by; null
+  /// where its value is read.
+  mlir::Value getScale(AccumulateOp add) const {
+    return isRounded ? scales[getNumber(add)] : mlir::Value();
+  }
   /// The number of the vector that `add` leaves.
   int64_t getVector(AccumulateOp add) const { return isRounded ? 0 : getNumber(add); }
   int64_t countVectors() const { return isRounded ? 1 : adds.size(); }
