@@ -32,6 +32,7 @@ constexpr int64_t kNear = 1024, kFar = (int64_t(1) << 31) + 64;
 class Spread {
 public:
   Spread(int64_t rows, int64_t columns, int64_t step) : step(step) {
+    simt::options().addresses = simt::Addresses::ascending;
     for (int64_t r = 0; r < rows; ++r) {
       if (r > 0)
         simt::placeNext(data() + r * step);

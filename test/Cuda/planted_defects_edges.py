@@ -70,5 +70,6 @@ EDGES = [
     Defect("what a product is added onto lies as the result does", SIZED, "SizedProducts.SizesBelow*", "p.onto ? p.onto[row * p.ldOnto + column] + sum : sum",
            "p.onto ? p.onto[row * p.ldResult + column] + sum : sum"),
     Defect("numbers of a source without rows are marked", PICKS, "RowPicks.Picked", "picked.source->count > 0 ? numberCount(part) : 0", "numberCount(part)"),
+    Defect("chunks are taken to ascend", "embedding/cuda/store.cu", "Addresses/StoreChunks.*/1", "chunkPlaces.insert(at, last);", "chunkPlaces.insert(chunkPlaces.end(), last);"),
     Defect("scores of many occurrences begin again", CACHE, "CudaCache.ScoresOf*", "score < 255 ? score : 255", "score & 255"),
 ]  # fmt: skip

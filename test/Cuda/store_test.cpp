@@ -202,6 +202,31 @@ TEST(CudaStore, OutOfMemorySaysWhichBuffersHoldWhat) {
                   "held by movie.values [0-9.]+ MiB, movie.chunks .*"));
 }
 
+/// The rows of chunks whose addresses ascend, or descend.
+class StoreChunks : public testing::TestWithParam<simt::Addresses> {};
+INSTANTIATE_TEST_SUITE_P(Addresses, StoreChunks,
+                         testing::Values(simt::Addresses::ascending, simt::Addresses::descending));
+
+TEST_P(StoreChunks, RowsHaveTheirIdentitiesWhereverChunksAre) {
+  simt::options().addresses = GetParam();
+  StoreConfig config = configOf(4, 250);
+  config.element = RowElement::bf16;
+  CudaStore store(config);
+  std::vector<Row> rows;
+  std::vector<uint64_t> expected;
+  for (int64_t part = 0; part < 2; ++part) {
+    std::vector<int64_t> ids(1500);
+    std::iota(ids.begin(), ids.end(), part * 1500);
+    const std::vector<Row> made = store.insert(ids);
+    rows.insert(rows.end(), {made.front(), made[700], made.back()});
+    for (int64_t id : {ids.front(), ids[700], ids.back()})
+      expected.push_back(config.identityOf(id));
+  }
+  EXPECT_GE(store.valueBytes(), 2 * 2048 * 4 * 1002) << "two chunks";
+  EXPECT_EQ(store.identities(rows), expected);
+  simt::options() = {};
+}
+
 /// Threads in many orders, giving way often: concurrent inserts of the same ids into few buckets.
 class StoreOrders : public testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, StoreOrders, testing::Range<uint64_t>(1, 7));

@@ -27,7 +27,8 @@ struct Arena {
   Note *notes = nullptr;              ///< by word
   History *history = nullptr;         ///< by word
   uint8_t *touched = nullptr;         ///< by page: there are notes
-  size_t used[kMostDevices + 1] = {}; ///< of each region
+  size_t used[kMostDevices + 1] = {}; ///< of each region, from its beginning
+  size_t usedAtEnd[kMostDevices] = {};
   int64_t inUse[kMostDevices] = {};
   int64_t count = 0;
   uint64_t changes = 0; ///< of `allocations`

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <utility>
 
 extern "C" {
 extern char __executable_start[];
@@ -189,6 +190,14 @@ std::string describeAddress(const void *memory) {
          std::to_string(found->second.bytes) + " bytes";
 }
 
+/// Whether the next allocation of a device comes before those there are.
+static bool isNextAtEnd(const Arena &memory) {
+  const Options &of = options();
+  const uint64_t drawn = (of.seed + static_cast<uint64_t>(memory.count)) * 0x9E3779B97F4A7C15ull;
+  return of.addresses == Addresses::descending ||
+         (of.addresses == Addresses::bySeed && of.seed % 2 == 0 && drawn >> 63 == 0);
+}
+
 void *allocate(size_t bytes, MemoryKind kind, int device) {
   Arena &memory = arena();
   bytes = std::max<size_t>(bytes, 1);
@@ -199,12 +208,16 @@ void *allocate(size_t bytes, MemoryKind kind, int device) {
   const size_t alignment = isHost ? kPageBytes : kAlignment;
   size_t room = (bytes + alignment - 1) / alignment * alignment + (isHost ? kPageBytes : kRedZone);
   const int region = isHost ? kMostDevices : device;
-  if (memory.used[region] + room > kRegionBytes) {
+  const size_t taken = memory.used[region] + (isHost ? 0 : memory.usedAtEnd[region]);
+  if (taken + room > kRegionBytes) {
     std::fprintf(stderr, "simt: %zu GiB of addresses are used up\n", kRegionBytes >> 30);
     std::abort();
   }
-  char *result = memory.base + static_cast<size_t>(region) * kRegionBytes + memory.used[region];
-  memory.used[region] += room;
+  char *result = memory.base + static_cast<size_t>(region) * kRegionBytes;
+  if (!isHost && isNextAtEnd(memory))
+    result += kRegionBytes - (memory.usedAtEnd[region] += room);
+  else
+    result += std::exchange(memory.used[region], memory.used[region] + room);
   if (!isHost)
     memory.inUse[device] += static_cast<int64_t>(bytes);
   ++memory.count;
@@ -232,8 +245,11 @@ void release(void *pointer) {
   std::memset(memory.shadowOf(pointer), freed, bytes);
   // Pages that nothing else is in: of this allocation, and the one before it, which may have been
   // the last one when what was in it left.
-  size_t from = 0, to = memory.used[memory.regionOf(pointer)] +
-                        static_cast<size_t>(memory.regionOf(pointer)) * kRegionBytes;
+  const int region = memory.regionOf(pointer);
+  const size_t begin = static_cast<size_t>(region) * kRegionBytes;
+  const bool isAtEnd =
+      region < kMostDevices && offset - begin >= kRegionBytes - memory.usedAtEnd[region];
+  size_t from = 0, to = begin + (isAtEnd ? kRegionBytes : memory.used[region]);
   if (found != memory.allocations.begin()) {
     auto before = std::prev(found);
     from = memory.offsetOf(before->first) + before->second.bytes;

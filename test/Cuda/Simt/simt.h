@@ -66,6 +66,10 @@ enum class Completion {
   anyTime,
 };
 
+/// Where a device's next allocation is: behind those there are or before them. By seed: with every
+/// second seed half of them are before, as nothing may depend on the order of addresses.
+enum class Addresses { bySeed, ascending, descending };
+
 /// The seed unless a test says another: 1, or what GENREC_SIMT_SEED says.
 uint64_t defaultSeed();
 /// How long ranks wait for others that do not come: so many seconds, or what GENREC_SIMT_PATIENCE
@@ -87,6 +91,7 @@ struct Options {
   Completion completion = Completion::bySeed;
   /// When what is enqueued into streams runs.
   Completion queues = Completion::bySeed;
+  Addresses addresses = Addresses::bySeed;
   /// Blocks in flight at once, as on one multiprocessor.
   int residentBlocks = 3;
   /// A thread gives way at one in so many accesses of device memory, and at one
@@ -121,8 +126,9 @@ void clearError();
 /// How often memory was allocated on the device, and bytes that are in use.
 int64_t allocationCount();
 int64_t bytesInUse();
-/// The next allocation on the current device begins there, behind all that it has given out: rows
-/// may lie farther apart than a 32-bit number says, without memory between them.
+/// The next allocation on the current device begins there, behind all that it has given out, and
+/// addresses ascend: rows may lie farther apart than a 32-bit number says, without memory between
+/// them.
 void placeNext(const void *address);
 /// How many kernels ran.
 int64_t launchCount();
