@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from compiled import BUILD, draft, write_toolchain
 from launching import launcher
+from session_many import MANY_BATCH, MANY_ITEM_SCHEMA, MANY_SCHEMA, Many, Moved, write_many, write_many_items
 from session_models import (
     BATCH,
     CHECKED_ITEM,
@@ -79,9 +80,12 @@ class Runs:
     steps: tuple[int, ...]
     flags: tuple[str, ...]
     ranks: int = 0
+    batch: int = BATCH
     data: str = "rows.parquet"
+    tolerance: float = 1e-5  # of losses beside the CPU's
     refused: str = ""  # what the run is refused with
     predicts: tuple[str, ...] | None = None  # with what was trained last
+    predicts_from: str = "wide.parquet"
     on_device: tuple[str, ...] = ()  # flags that the CPU does not have
 
 
@@ -142,6 +146,25 @@ RUNS = {
     ),
     "counted": Runs("counted", (), ()),
     "profiled": Runs("session", (3,), ("--no-shuffle", "--profile", "profile")),
+    "many": Runs(
+        "many",
+        (2,),
+        ("--no-shuffle", "--validation", "many.parquet", "--eval-every", "2", "--eval-batch", "270"),
+        batch=MANY_BATCH,
+        data="many.parquet",
+        predicts=(),
+        predicts_from="many.parquet",
+    ),
+    "many16": Runs("many16", (2,), ("--no-shuffle",), batch=MANY_BATCH, data="many.parquet", tolerance=4e-3),
+    "moved": Runs(
+        "moved",
+        (2,),
+        ("--no-shuffle",),
+        batch=MANY_BATCH,
+        data="many.parquet",
+        predicts=(),
+        predicts_from="many.parquet",
+    ),
     "late": Runs("session", (9,), ("--no-shuffle",), data="late.parquet", refused="weight"),
 }
 
@@ -166,6 +189,10 @@ class Folder:
         # Batches enough for an evaluation's graph to be launched again, though memory grows at first.
         write_rows(at / "wide.parquet", seed=9, rows=96, wide_from=0)
         write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH, alone=3 * BATCH)
+        write_many(at / "many.parquet")
+        # Before there is a file that says how many items there are: vectors are of those that a step reads.
+        self.many_items = gr.catalogue(at / "many_items.parquet", id="item", schema=MANY_ITEM_SCHEMA)
+        write_many_items(at / "many_items.parquet")
         self.items, self.checked_items = (
             gr.catalogue(write_items(at / f"items{first}.parquet", first), id="item", schema=ITEM_SCHEMA)
             for first in (0, CHECKED_ITEM)
@@ -188,15 +215,24 @@ class Folder:
         """Compiled when it is first asked for."""
         binary = self.at / f"{model}.{target}"
         if not binary.exists():
-            made, schema = {
-                "session": lambda: (Session(self.items), SCHEMA),
-                "later": lambda: (Later(), SCHEMA),
-                "checked": lambda: (Checked(self.checked_items), CHECKED_SCHEMA),
-                "counted": lambda: (Counted(), SCHEMA),
-            }[model]()
-            flags = {"later": ["--fuse-transforms=false"], "counted": ["--merge-tables=false"]}.get(model, [])
-            flags += [f"--toolchain={self.toolchain}"] if target == "cuda-emulated" else draft()
-            gr.compile(made, schema, target=target, output=binary, flags=flags)
+            # With lookups' keys in calls of their own, ids as they are, factors of bf16.
+            flags = {
+                "later": "--fuse-transforms=false",
+                "counted": "--merge-tables=false",
+                "many16": "--mixed-precision",
+            }
+            make, schema = {
+                "session": (lambda: Session(self.items), SCHEMA),
+                "later": (Later, SCHEMA),
+                "checked": (lambda: Checked(self.checked_items), CHECKED_SCHEMA),
+                "counted": (Counted, SCHEMA),
+                "many": (lambda: Many(self.items, 12), MANY_SCHEMA),
+                "many16": (lambda: Many(self.items, 32), MANY_SCHEMA),
+                "moved": (lambda: Moved(self.many_items), MANY_SCHEMA),
+            }[model]
+            given = [flags[model]] if model in flags else []
+            given += [f"--toolchain={self.toolchain}"] if target == "cuda-emulated" else draft()
+            gr.compile(make(), schema, target=target, output=binary, flags=given)
         return binary
 
     def call(self, ranks: int, *words: object, **environment: object) -> None:
@@ -211,7 +247,7 @@ class Folder:
 
     def train(self, target: str, runs: Runs, steps: int, **environment: object) -> dict[str, Any]:
         self.call(
-            runs.ranks, self.binary(runs.model, target), "train", "--data", runs.data, "--batch", BATCH,
+            runs.ranks, self.binary(runs.model, target), "train", "--data", runs.data, "--batch", runs.batch,
             "--epochs", 9, "--max-steps", steps, "--seed", 5, "--threads", 1,
             "--progress", "none", "--checkpoint", "kept", "--resume", "--metrics-json", "report.json", "--log-every", 1,
             *runs.flags, *(runs.on_device if target == "cuda-emulated" else ()), **environment,
@@ -222,7 +258,7 @@ class Folder:
         """The losses of each run first, then what else it left."""
         runs = RUNS[name]
         if not runs.steps:
-            counting = ["--data", runs.data, "--batch", BATCH, "--ids-out", "ids.json"]
+            counting = ["--data", runs.data, "--batch", runs.batch, "--ids-out", "ids.json"]
             self.call(0, self.binary(runs.model, target), "info", *counting, **environment)
             yield json.loads((self.at / "ids.json").read_text())
         for kept in ("kept", "out"):
@@ -243,9 +279,9 @@ class Folder:
             profile = json.loads((self.at / "profile" / "profile.json").read_text())
             yield [(op["name"], op["rows"]) for op in profile["ops"]]
         if runs.predicts is not None:
-            given = ["--data", "wide.parquet", "--checkpoint", "kept", "--batch", BATCH, "--threads", 1, *runs.predicts]
+            given = ["--data", runs.predicts_from, "--checkpoint", "kept", "--batch", runs.batch, "--threads", 1]
             binary = self.binary(runs.model, target)
-            self.call(0, binary, "predict", *given, "--out", "out", "--progress", "none", **environment)
+            self.call(0, binary, "predict", *given, *runs.predicts, "--out", "out", "--progress", "none", **environment)
             yield [pq.read_table(file).to_pydict() for file in sorted((self.at / "out").iterdir())]
 
 

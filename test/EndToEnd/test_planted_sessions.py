@@ -41,7 +41,7 @@ def test_without_a_defect_losses_are_those_of_the_cpu(name: str, folder: Folder,
         assert cpu == expected[name] and RUNS[name].refused in str(cpu[0])
         return
     for run in range(0, 4 * len(RUNS[name].steps), 4):
-        np.testing.assert_allclose(expected[name][run], cpu[run], rtol=1e-5)
+        np.testing.assert_allclose(expected[name][run], cpu[run], rtol=RUNS[name].tolerance)
 
 
 @pytest.mark.parametrize("name", RUNS)
