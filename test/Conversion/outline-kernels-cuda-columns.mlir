@@ -25,6 +25,7 @@ genrec.model @columns {
 
 // CHECK: emitc.func @row_keys
 // CHECK-COUNT-3: call_opaque "kernels::columnPointer"{{.*}}emit.restrict
+// CHECK-NOT: unroll 1
 // CHECK: for
 // CHECK: call_opaque "kernels::remainderBy"({{.*}}) : (i64, i64) -> i64
 // CHECK: call_opaque "kernels::remainder"({{.*}}) {template_args = [7{{.*}}]} : (i64) -> i64

@@ -2,16 +2,18 @@
 // RUN: sed s/ROWS/33/g %s | genrec-opt --genrec-attach-target=target=cuda --genrec-outline-kernels | FileCheck %s --check-prefix=TERMS
 
 // Of a sum into rows that an index picks, each chunk has its own where these are few; else rows leave terms, which are
-// added behind the kernel, and no row waits for another.
+// added behind the kernel, and no row waits for another: most threads have one row, for which no loop is unrolled.
 // PRIVATE: emitc.func @row_sums
 // PRIVATE: call_opaque "kernels::chunkBegin"
 // PRIVATE: call_opaque "kernels::clearSums"
+// PRIVATE-NOT: unroll 1
 // PRIVATE: call_opaque "kernels::addRow"
 // PRIVATE: emitc.global @row_sums_sums : !emitc.array<1x!emitc.opaque<"kernels::SumShape">> {{.*}}[#genrec.fields<>]
 // TERMS: emitc.func @row_sums
 // TERMS-NOT: kernels::chunkBegin
 // TERMS: call_opaque "kernels::termsOf"{{.*}}template_args = [1, 1, 4, #emitc.opaque<"false">, #emitc.opaque<"false">]
-// TERMS: for
+// TERMS: verbatim "#pragma unroll 1"
+// TERMS-NEXT: for
 // TERMS: %[[TERMS:.*]] = call_opaque "kernels::rowTerms"{{.*}}template_args = [1, 1, 4, #emitc.opaque<"false">, #emitc.opaque<"false">, 0, 0]
 // TERMS: call_opaque "kernels::addRow"(%[[TERMS]],
 // TERMS: emitc.global @row_sums_sums {{.*}}[#genrec.fields<"terms" = 1 : i64, "vectors" = 1 : i64, "width" = 4 : i64, "stride" = 4 : i64, "domain" = 0 : i64, "isScaled" = false, "firstTerms" = [0]>]

@@ -54,6 +54,7 @@ genrec.model @norm {
 // W1024: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 32, 4096, 0]}
 // W2048: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 256, 8192, 0]}
 // W50: call_opaque "kernels::teamRows"
+// W50: verbatim "#pragma unroll 1"
 // CHECK: for
 // W50: if
 // W50: call_opaque "kernels::loadPack"{{.*}}template_args = [2]

@@ -405,6 +405,13 @@ LogicalResult CudaTarget::finish(const EmitCBuilder &b, KernelFunction &kernel) 
     arguments[2] = b.templateInteger(sharedBytes);
     array.setTemplateArgsAttr(b.builder.getArrayAttr(arguments));
   }
+  // Most threads have one row, unless it is one of a column or of a chunk. Unrolled, with a division
+  // for how often, the loop has more code and registers.
+  if (!isColumn && (!chunkBegin || mapping.isSpread)) {
+    OpBuilder::InsertionGuard guard(b.builder);
+    b.builder.setInsertionPoint(kernel.rows);
+    b.pragma("unroll 1");
+  }
   return success();
 }
 
