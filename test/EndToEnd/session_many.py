@@ -50,10 +50,10 @@ class Many(gr.Model):
         self.weigh = nn.DIN(dim, sizes=(8,))
         self.cross = nn.CrossNetwork(4 * dim + 1, layers=2, rank=8)
         self.mix = nn.MLP([4 * dim + 1, 12, 8], activation="gelu")
-        self.top = nn.Linear(8, 1)
+        self.top, self.ask, self.answer = nn.Linear(8, 1), nn.Linear(dim, dim), nn.Linear(8, dim)
 
     def forward(self, batch: gr.Batch) -> None:
-        history, user = batch.history, self.user(batch.user)
+        history, user = batch.history, self.ask(self.user(batch.user))
         item = self.item(history.item)
         looked_up = gr.concat(self.first(history.item), self.second(history.kind), history.kind.astype(gr.float32))
         wide = self.wide(looked_up)
@@ -70,7 +70,7 @@ class Many(gr.Model):
         crossed = self.cross(features)
         hidden = self.mix(crossed)
         gr.loss.bce_with_logits(self.top(hidden).squeeze(), batch.label, name="label")
-        query = crossed[:, : self.dim] + user
+        query = self.answer(hidden) + user
         gr.loss.in_batch_softmax(query, self.item(batch.target), batch.target, temperature=0.5, name="in_batch")
         scores = gr.scores(query, self.item, self.items, max_items=ITEMS)
         gr.loss.softmax_cross_entropy(scores, batch.target, name="scored")
@@ -139,9 +139,12 @@ def write_many_items(path: Path) -> Path:
     return path
 
 
-def write_many(path: Path, seed: int = 3, rows: int = MANY_BATCH + 30) -> Path:
-    """One in six histories has items, one in four lists of what was shown, half of the lists of targets."""
-    draw = np.random.default_rng(seed)
+def write_many(path: Path, x: float | None = None) -> Path:
+    """A batch and a bit. One in six histories has items, one in four lists of what was shown, half of the lists of
+    targets. `x`: of the first row.
+    """
+    rows = MANY_BATCH + 30
+    draw = np.random.default_rng(3)
 
     def lists(one_in: int, most: int) -> list[range]:
         return [range(int(draw.integers(1, most + 1)) if row % one_in == 1 else 0) for row in range(rows)]
@@ -155,10 +158,13 @@ def write_many(path: Path, seed: int = 3, rows: int = MANY_BATCH + 30) -> Path:
     ]
     shown = [[{"item": ids(ITEMS), "chosen": float(ids(2))} for _ in each] for each in lists(4, 3)]
     whole, of_floats = pa.int64(), pa.float32()
+    numbers = [float(v) for v in draw.normal(size=rows)]
+    if x is not None:
+        numbers[0] = x
     events = pa.struct({name: whole for name in ("item", "kind", "time")})
     columns = {
         "user": pa.array([ids(40) for _ in range(rows)], whole),
-        "x": pa.array([float(v) for v in draw.normal(size=rows)], of_floats),
+        "x": pa.array(numbers, of_floats),
         "target": pa.array([ids(ITEMS) for _ in range(rows)], whole),
         "next": pa.array([[ids(ITEMS) for _ in each] for each in lists(2, 3)], pa.list_(whole)),
         "label": pa.array([float(ids(2)) for _ in range(rows)], of_floats),

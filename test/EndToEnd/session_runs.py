@@ -165,6 +165,14 @@ RUNS = {
         predicts=(),
         predicts_from="many.parquet",
     ),
+    "unscored": Runs(
+        "many",
+        (1,),
+        ("--no-shuffle", "--validation", "unscored.parquet", "--eval-every", "1", "--eval-batch", "270"),
+        batch=MANY_BATCH,
+        data="many.parquet",
+        refused="a score is NaN",
+    ),
     "late": Runs("session", (9,), ("--no-shuffle",), data="late.parquet", refused="weight"),
 }
 
@@ -190,6 +198,7 @@ class Folder:
         write_rows(at / "wide.parquet", seed=9, rows=96, wide_from=0)
         write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH, alone=3 * BATCH)
         write_many(at / "many.parquet")
+        write_many(at / "unscored.parquet", x=float("nan"))
         # Before there is a file that says how many items there are: vectors are of those that a step reads.
         self.many_items = gr.catalogue(at / "many_items.parquet", id="item", schema=MANY_ITEM_SCHEMA)
         write_many_items(at / "many_items.parquet")
