@@ -42,22 +42,24 @@ genrec.model @norm {
 // CHECK: call_opaque "kernels::chunkBegin"
 // CHECK: call_opaque "kernels::chunkEnd"
 // CHECK: if
+// W50: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 8, 208, 0]}
+// W64: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 4, 256, 0]}
+// W421: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 32, 1696, 0]}
+// W50: call_opaque "kernels::teamRows"
 // W50: -> !emitc.array<8xf32>
 // W64: -> !emitc.array<16xf32>
 // W421: -> !emitc.array<14xf32>
 // W1024: -> !emitc.array<32xf32>
 // W2048: -> !emitc.array<8xf32>
 // CHECK-NOT: kernels::clearSums
-// W50: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 8, 208, 0]}
-// W64: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 4, 256, 0]}
-// W421: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 32, 1696, 0]}
 // W1024: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 32, 4096, 0]}
 // W2048: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 256, 8192, 0]}
-// W50: call_opaque "kernels::teamRows"
 // W50: verbatim "#pragma unroll 1"
 // CHECK: for
 // W50: if
 // W50: call_opaque "kernels::loadPack"{{.*}}template_args = [2]
+// What the row adds, where it is computed.
+// W50: call_opaque "kernels::storePack"{{.*}}template_args = [2]
 // W64: call_opaque "kernels::loadPack"{{.*}}template_args = [4]
 // W421-NOT: kernels::loadPack
 // W1024: call_opaque "kernels::loadPack"{{.*}}template_args = [4]
@@ -68,7 +70,8 @@ genrec.model @norm {
 // W2048: call_opaque "kernels::rowSum"{{.*}}template_args = [2048, 256, 4]
 // CHECK: call_opaque "kernels::isFirstLane"
 // The sums of the chunk, behind its rows.
-// CHECK: load
+// W1024: load
+// W2048: load
 // W50: call_opaque "kernels::meetTeam"
 // W50: call_opaque "kernels::addRows"{{.*}}template_args = [50, 8, 208]
 // W50: call_opaque "kernels::meetTeam"

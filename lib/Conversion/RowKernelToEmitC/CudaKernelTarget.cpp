@@ -33,7 +33,7 @@ public:
   }
   bool spreadsRows() const override { return mapping.isSpread; }
   Value createAddends(const EmitCBuilder &b, int64_t size) override {
-    return createArray(b, b.f32(), size, /*isShared=*/true);
+    return createShared(b, b.f32(), size, RowMapping::alignAddends(size));
   }
   void leaveRow(const EmitCBuilder &b) override;
   void addRows(const EmitCBuilder &b, Value sums, Value addends, int64_t size) override;
@@ -70,6 +70,8 @@ protected:
   SmallVector<int64_t> getRowArguments() const override { return {mapping.lanes, mapping.pack}; }
 
 private:
+  /// Creates an array in the shared memory of a row, at a multiple of `alignment` bytes.
+  Value createShared(const EmitCBuilder &b, Type element, int64_t size, int64_t alignment = 16);
   Attribute getLanes(const EmitCBuilder &b) const { return b.templateInteger(mapping.lanes); }
   void createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArgument> arguments,
                              KernelFunction &kernel) const;
@@ -360,9 +362,13 @@ Value CudaTarget::createArray(const EmitCBuilder &b, Type element, int64_t size,
     int64_t slots = mapping.lanes == 1 ? size : (size + each - 1) / each * mapping.pack;
     return b.array(element, slots);
   }
-  const int64_t offset = sharedBytes;
-  int64_t bytes = std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) * size;
-  sharedBytes += (bytes + 15) / 16 * 16;
+  return createShared(b, element, size);
+}
+
+Value CudaTarget::createShared(const EmitCBuilder &b, Type element, int64_t size,
+                               int64_t alignment) {
+  const auto offset = static_cast<int64_t>(llvm::alignTo(sharedBytes, alignment));
+  sharedBytes = offset + std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) * size;
   Value pointer = b.call(
       "kernels::sharedArray", b.pointer(element), {},
       {b.templateType(element), getLanes(b), b.templateInteger(0), b.templateInteger(offset)});
@@ -389,6 +395,7 @@ Operation *CudaTarget::enterScalarWrite(const EmitCBuilder &b) {
 
 LogicalResult CudaTarget::finish(const EmitCBuilder &b, KernelFunction &kernel) {
   constexpr int64_t kMostBytes = 227 << 10;
+  sharedBytes = llvm::alignTo(sharedBytes, 16);
   if (sharedBytes > kMostBytes)
     return emitError(b.loc) << "needs " << sharedBytes
                             << " bytes of shared memory for the vectors of a row, but a block of a "

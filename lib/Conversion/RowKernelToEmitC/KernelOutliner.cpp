@@ -461,8 +461,6 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   if (!target.spreadsRows())
     clearKeptSums();
   enterNest();
-  if (target.spreadsRows())
-    clearKeptSums();
   bindInputs(schedule, /*ofColumns=*/false);
   Writer writer(*this);
   for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
@@ -475,7 +473,7 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
     return failure();
   leaveNest();
   if (target.spreadsRows())
-    addKeptSums();
+    addRowsSums();
   if (isAllColumns)
     hintRowVectors();
   b.leave(function.rows);

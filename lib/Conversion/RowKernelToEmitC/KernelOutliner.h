@@ -78,14 +78,15 @@ private:
   mlir::Value getRoom();
   /// Elements from one row of an accumulated result to the next.
   int64_t getAccumulatorStride(unsigned result);
-  /// Creates an array for the sums of `result`, which go to `to`.
+  /// Creates an array for the sums of `result`, which go to `to`, or for what a row adds to them
+  /// where rows are spread.
   mlir::Value keepSums(unsigned result, mlir::Value to);
-  /// Zeros for the sums that are kept, before the rows or, where these are spread, each of them.
+  /// Zeros for the sums that are kept, before the rows.
   void clearKeptSums();
-  /// Writes the sums of the chunk, behind its rows, or what a row adds, behind that.
+  /// Writes the sums of the chunk, behind its rows.
   void writeKeptSums();
-  /// Of rows that are spread: adds to the sums of the chunk what rows have kept.
-  void addKeptSums();
+  /// Of rows that are spread: adds to the sums of the chunk what rows have left.
+  void addRowsSums();
   /// Whether each result is one element that is computed from the same row's inputs, so that the
   /// loop over rows can be vectorised.
   bool isElementwise();
@@ -151,12 +152,11 @@ private:
   /// number of rows of the innermost loop's domain, if an input has table rows
   mlir::Value tableRowCount;
   llvm::SmallVector<mlir::Value> statePointers;  ///< per input; null except for parameter rows
-  llvm::SmallVector<TensorAddress> accumulators; ///< per accumulated result
+  std::vector<TensorAddress> accumulators; ///< per accumulated result
   /// Where sums go that are kept in `accumulators` until the rows are done.
   struct KeptSum {
     unsigned result;
     mlir::Value array, to;
-    mlir::Value addends; ///< of the row, where rows are spread
   };
   llvm::SmallVector<KeptSum> keptSums;
   llvm::DenseMap<mlir::Operation *, mlir::Value> parents, offsets;

@@ -80,7 +80,8 @@ void KernelOutliner::prepareAccumulators() {
                             getAccumulatorStride(result),
                             getRowDomain(type) || type.getRank() ? getSourceRows(type) : Value(),
                             std::nullopt,
-                            {}};
+                            {},
+                            isKept && target.spreadsRows()};
     if (number != chunked.back())
       pointer = b.named("sums").add(pointer, size);
   }
@@ -89,9 +90,10 @@ void KernelOutliner::prepareAccumulators() {
 Value KernelOutliner::keepSums(unsigned result, Value to) {
   auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
   int64_t size = std::max<int64_t>(type.getNumElements(), 1);
-  Value array = target.createArray(b.named("kept"), b.f32(), size, /*isShared=*/false);
-  Value addends = target.spreadsRows() ? target.createAddends(b.named("addends"), size) : Value();
-  keptSums.push_back({result, array, to, addends});
+  Value array = target.spreadsRows()
+                    ? target.createAddends(b.named("addends"), size)
+                    : target.createArray(b.named("kept"), b.f32(), size, /*isShared=*/false);
+  keptSums.push_back({result, array, to});
   return array;
 }
 
@@ -112,26 +114,24 @@ void KernelOutliner::clearKeptSums() {
 void KernelOutliner::writeKeptSums() {
   for (const KeptSum &sums : keptSums) {
     auto type = cast<RankedTensorType>(kernel.getResult(sums.result).getType());
-    Value to = sums.addends ? sums.addends : sums.to;
     if (type.getRank() == 0) {
       Operation *guard = target.enterScalarWrite(b);
-      b.storeElement(to, b.integer(0), b.loadElement(sums.array, b.integer(0)));
+      b.storeElement(sums.to, b.integer(0), b.loadElement(sums.array, b.integer(0)));
       if (guard)
         b.leave(guard);
       continue;
     }
     ElementLoops loops = target.enterElements(b, type.getNumElements());
-    target.storeElement(b, to, 0, loops, target.loadElement(b, sums.array, loops));
+    target.storeElement(b, sums.to, 0, loops, target.loadElement(b, sums.array, loops));
     target.leaveElements(b, loops);
   }
 }
 
-void KernelOutliner::addKeptSums() {
-  writeKeptSums();
+void KernelOutliner::addRowsSums() {
   target.leaveRow(b);
   for (const KeptSum &sums : keptSums) {
     auto type = cast<RankedTensorType>(kernel.getResult(sums.result).getType());
-    target.addRows(b, sums.to, sums.addends, std::max<int64_t>(type.getNumElements(), 1));
+    target.addRows(b, sums.to, sums.array, std::max<int64_t>(type.getNumElements(), 1));
   }
   target.leaveRows(b);
 }

@@ -250,8 +250,10 @@ void RowBodyEmitter::writeSink(const ElementSink &sink, Value slot, ElementLoops
     }
     target.storeElement(b, slot, 0, at, value);
   } else if (auto accumulate = dyn_cast<AccumulateOp>(sink.owner)) {
-    Value sums = bindings.accumulators.lookup(accumulate.getAccumulator()).pointer;
-    target.storeElement(b, sums, 0, at, b.add(target.loadElement(b, sums, at), value));
+    TensorAddress sums = bindings.accumulators.lookup(accumulate.getAccumulator());
+    if (!sums.isOfRow)
+      value = b.add(target.loadElement(b, sums.pointer, at), value);
+    target.storeElement(b, sums.pointer, 0, at, value);
   } else if (auto concat = dyn_cast<RowConcatOp>(sink.owner)) {
     int64_t offset = 0;
     for (Value part : concat.getParts().take_front(sink.index))
@@ -310,11 +312,12 @@ Value RowBodyEmitter::getStream(const EmitCBuilder &b, int64_t stream) {
 LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
   EmitCBuilder b = at(op);
   if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
-    Value sums = bindings.accumulators.lookup(accumulate.getAccumulator()).pointer;
+    TensorAddress sums = bindings.accumulators.lookup(accumulate.getAccumulator());
     // Each lane keeps an array of its own.
-    Operation *guard = target.keepsSums() ? nullptr : target.enterScalarWrite(b);
-    Value place = b.element(sums, b.integer(0));
-    b.assign(place, b.add(b.load(place), getScalar(accumulate.getValue())));
+    const bool isOwn = target.keepsSums() && !sums.isOfRow;
+    Operation *guard = isOwn ? nullptr : target.enterScalarWrite(b);
+    Value place = b.element(sums.pointer, b.integer(0)), value = getScalar(accumulate.getValue());
+    b.assign(place, sums.isOfRow ? value : b.add(b.load(place), value));
     if (guard)
       b.leave(guard);
     return success();

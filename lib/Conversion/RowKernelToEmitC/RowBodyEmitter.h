@@ -25,6 +25,8 @@ struct TensorAddress {
   /// `row` leaves.
   std::optional<RowTerms> terms;
   mlir::Value row;
+
+  bool isOfRow = false; ///< of an accumulator: what this row adds alone, once
 };
 
 /// The values of a table or parameter row: slot 0 at `value`; slot k at

@@ -120,10 +120,12 @@ static bool canSpread(RowKernelOp kernel, const RowMapping &mapping) {
     if (role.getValue() == ResultRole::scattered || !sums.hasOneUse())
       return false;
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
-    bytes += llvm::alignTo(type.getNumElements() * 4, 16);
+    const int64_t size = type.getNumElements();
+    bytes = llvm::alignTo(bytes, RowMapping::alignAddends(size)) + size * 4;
   }
   RowMapping spread = mapping;
   spread.isSpread = true;
+  bytes = llvm::alignTo(bytes, 16);
   return bytes > 0 && bytes * spread.getBlockThreads() / mapping.lanes <= kMostBytes;
 }
 

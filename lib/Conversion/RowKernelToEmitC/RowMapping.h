@@ -33,6 +33,8 @@ struct RowMapping {
 
   /// Whether lanes reduce a row through shared memory: `reducesByMemory` of row_mapping.h.
   bool reducesByMemory() const { return lanes > 32 || (lanes == 32 && pack > 1); }
+  /// Bytes by which `size` floats that a row adds to a sum are aligned.
+  static int64_t alignAddends(int64_t size) { return size == 1 ? 4 : 16; }
   /// The most threads of a block: `fullBlockThreads` of row_mapping.h.
   int64_t getBlockThreads() const {
     return isSpread && lanes >= 8 ? 256 : std::max<int64_t>(lanes, 128);
