@@ -112,7 +112,10 @@ bool fits(const WarmValues &values, const Target &target) {
   bool byRows = target.isTable || values.hasIds();
   if (!byRows)
     return values.shape == target.shape;
-  if (target.shape.size() != 2 || values.shape.size() != 2 || values.shape[1] != target.shape[1])
+  if (target.shape.size() != 2 || values.shape.size() != 2)
+    return false;
+  bool isEmpty = values.shape[0] == 0 && values.shape[1] == 0; // Parquet's lists have no width then
+  if (values.shape[1] != target.shape[1] && !isEmpty)
     return false;
   return !values.hasIds() || (isInteger(values.idType) && values.idShape.size() == 1 &&
                               values.idShape[0] == values.shape[0]);

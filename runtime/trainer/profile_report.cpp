@@ -204,18 +204,22 @@ bool isDispatchedAhead(const TracedStep &step) {
 
 } // namespace
 
-Json profileTrace(const genrec_model_desc &model, const Profile &profile,
-                  const std::optional<Roofline> &roofline) {
-  Json events = Json::array();
+std::string profileTrace(const genrec_model_desc &model, const Profile &profile,
+                         const std::optional<Roofline> &roofline) {
+  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+  auto add = [&, isFirst = true](const Json &event) mutable {
+    text += (isFirst ? "\n" : ",\n") + toText(event);
+    isFirst = false;
+  };
   for (const auto &[thread, name] :
        {std::pair{mainThread, "compute (main thread)"},
         std::pair{readingThread, "read and copy (reading thread)"},
         std::pair{dispatchingThread, "dispatch (dispatching thread, on several ranks)"}})
-    events.push_back({{"name", "thread_name"},
-                      {"ph", "M"},
-                      {"pid", 1},
-                      {"tid", thread},
-                      {"args", {{"name", name}}}});
+    add({{"name", "thread_name"},
+         {"ph", "M"},
+         {"pid", 1},
+         {"tid", thread},
+         {"args", {{"name", name}}}});
   int64_t first = INT64_MAX;
   for (const TracedStep &step : profile.traced())
     for (const Span &span : step.spans)
@@ -245,10 +249,10 @@ Json profileTrace(const genrec_model_desc &model, const Profile &profile,
           event["args"]["by"] = roofline->bound(*work);
         }
       }
-      events.push_back(std::move(event));
+      add(event);
     }
   }
-  return {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
+  return text + "\n]}\n";
 }
 
 } // namespace genrec::rt

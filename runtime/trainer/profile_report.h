@@ -27,9 +27,10 @@ std::string profileTable(const Json &profile);
 
 /// The kept steps in Chrome's trace event format, which Perfetto opens: a track
 /// for each of the two threads that drive steps. Given a `roofline`, ops have the lower bound of a
-/// call.
-Json profileTrace(const genrec_model_desc &model, const Profile &profile,
-                  const std::optional<Roofline> &roofline);
+/// call. Text, of an event per line: the library's destructor of a long JSON array takes memory,
+/// and ends the process where there is none.
+std::string profileTrace(const genrec_model_desc &model, const Profile &profile,
+                         const std::optional<Roofline> &roofline);
 
 } // namespace genrec::rt
 

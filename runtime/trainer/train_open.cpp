@@ -251,10 +251,13 @@ void Training::resume() {
   TrainingState saved = resumed->state();
   if (std::string note = resumed->note(model); !note.empty())
     progress.message(note);
-  auto mustBe = [](const std::string &what, const std::string &was, const std::string &is) {
+  const std::string anew = continuesInPlace()
+                               ? "leave --resume out: --continue begins a new run on this data"
+                               : "start anew with --overwrite";
+  auto mustBe = [&](const std::string &what, const std::string &was, const std::string &is) {
     if (was != is)
       throw Error("the checkpoint was trained with " + what + " " + was + ", now it is " + is,
-                  "resume with what it was trained with, or start anew with --overwrite");
+                  "resume with what it was trained with, or " + anew);
   };
   auto tokens = [](const TrainingState &of) {
     return of.batchTokens == 0 ? "(none)" : of.tokenList + "=" + std::to_string(of.batchTokens);

@@ -69,8 +69,7 @@ void Training::reportProfile() {
     for (const std::string &why : use->refusals)
       progress.message("steps are not captured: " + why);
   writeFile(flags.profile + "/" + kProfileFile, toText(json, 1) + "\n");
-  writeFile(flags.profile + "/" + kTraceFile,
-            toText(profileTrace(model, profile, roofline)) + "\n");
+  writeFile(flags.profile + "/" + kTraceFile, profileTrace(model, profile, roofline));
   progress.table(profileTable(json));
   progress.message("wrote " + flags.profile +
                    "/profile.json and trace.json (open it in ui.perfetto.dev)");

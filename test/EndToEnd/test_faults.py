@@ -62,7 +62,8 @@ def test_a_step_ends_where_memory_is_not_there(harness: Harness, tmp_path: Path)
             list(map(str, words)), env=os.environ | variables, capture_output=True, text=True, timeout=60, check=False
         )
 
-    for words in ([binary, "train", *data], [binary, "evaluate", *data, "--checkpoint", tmp_path / "kept"]):
+    train = [binary, "train", *data, "--profile", tmp_path / "profile"]
+    for words in (train, [binary, "evaluate", *data, "--checkpoint", tmp_path / "kept"]):
         assert run(words, GENREC_FAULT_COUNTS=counts).returncode == 0
         large = dict(line.split() for line in counts.read_text().splitlines())["large_allocation"]
         told = set()

@@ -130,6 +130,14 @@ def test_optimizer_states_start_anew(model: gr.CompiledModel, trained: Path, fol
     assert all(np.array_equal(ends[0][name], ends[1][name]) for name in ends[0])
 
 
+def test_a_parquet_table_without_rows(model: gr.CompiledModel, folder: Path, tmp_path: Path) -> None:
+    """As genrec-checkpoint exports a table that has none: its lists have no width."""
+    vectors = {"id": pa.array([], pa.int64()), "vector": pa.array([], pa.list_(pa.float32()))}
+    pq.write_table(pa.table(vectors), tmp_path / "none.parquet")
+    run, _ = untrained(model, tmp_path, folder / "train.parquet", init={"item": tmp_path / "none.parquet"})
+    assert run.init is not None and [one["name"] for one in run.init["filled"]] == ["item"]
+
+
 MISTAKES = {
     "missing": ({"item": "none.npy"}, "there is no file or folder 'none.npy'"),
     "unknown": ({"itm": "{v}"}, "the model has no table or parameter 'itm'; it has .* | did you mean 'item'?"),

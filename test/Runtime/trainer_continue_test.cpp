@@ -102,6 +102,10 @@ TEST_F(ContinueTest, BesideResumeItGoesOnWithWhatItHad) {
     EXPECT_EQ(readTrainingState(folder / into).firstStep, 23U);
     succeed(job); // nothing is left to do
     EXPECT_EQ(readTrainingState(folder / into).step, 62U);
+    fail(job + Words{"--batch", "9"}, into == "c" ? "now it is 9\n  help: resume with what it was "
+                                                    "trained with, or leave --resume out: "
+                                                    "--continue begins a new run on this data"
+                                                  : "or start anew with --overwrite");
   }
 }
 
