@@ -1,4 +1,4 @@
-//===- nccl_ranks.cpp - a rank with a device, for test_cuda_ranks.py ------===//
+//===- nccl_ranks.cpp - a rank with a device, for test_cuda_ranks_failures -===//
 //
 // nccl_ranks <libgenrec-comm-mpi.so> conform | abort | differ
 //
