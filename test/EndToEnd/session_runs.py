@@ -165,6 +165,7 @@ RUNS = {
         predicts=(),
         predicts_from="many.parquet",
     ),
+    "moveds": Runs("moved", (2,), (*PORTIONS, "--no-shuffle"), ranks=2, batch=MANY_BATCH, data="many.parquet"),
     "unscored": Runs(
         "many",
         (1,),
