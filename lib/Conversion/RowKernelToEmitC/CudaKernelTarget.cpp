@@ -60,6 +60,11 @@ public:
   Value createReductionMemory(const EmitCBuilder &b) override;
   void separate(const EmitCBuilder &b) override;
   bool writesPartsOneByOne() const override { return true; }
+  // Lanes keep them in registers.
+  int64_t getMostStored() const override {
+    constexpr int64_t kEach = 64;
+    return mapping.lanes * kEach;
+  }
   // With the registers of lanes that have a warp for their row; others share what a chunk has.
   bool gathersOnce() const override { return mapping.lanes == 32 && !mapping.isSpread; }
   Operation *enterScalarWrite(const EmitCBuilder &b) override;

@@ -436,6 +436,7 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   leaveOutUnread(schedule);
   if (failed(schedule.analyse()))
     return failure();
+  schedule.splitLevels(target.getMostStored());
   SmallVector<int64_t> accumulated = getAccumulatedResults();
   SmallVector<KernelArgument> arguments =
       getKernelArguments(b, kernel.getInputs(), kernel.getResults(), accumulated);

@@ -107,6 +107,8 @@ public:
   /// unrolled before it is vectorised.
   virtual void hintVectors(const EmitCBuilder &, bool staysLoop = false) {}
 
+  /// Elements of vectors that loops may store before the calls that read them.
+  virtual int64_t getMostStored() const { return std::numeric_limits<int64_t>::max(); }
   /// Enters the loops over the elements of a row; `leaveElements` leaves them.
   virtual ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) = 0;
   virtual void leaveElements(const EmitCBuilder &b, ElementLoops &at);

@@ -188,12 +188,24 @@ BodyLevel &BodySchedule::getLevel(int64_t level) {
   return levels[level];
 }
 
-ElementLoop &BodySchedule::getLoop(int64_t level, int64_t extent) {
-  for (ElementLoop &loop : getLevel(level).loops)
+static ElementLoop &getLoopOf(BodyLevel &level, int64_t extent) {
+  for (ElementLoop &loop : level.loops)
     if (loop.extent == extent)
       return loop;
-  getLevel(level).loops.push_back({extent, {}, {}});
-  return levels[level].loops.back();
+  level.loops.push_back({extent, {}, {}});
+  return level.loops.back();
+}
+
+ElementLoop &BodySchedule::getLoop(int64_t level, int64_t extent) {
+  return getLoopOf(getLevel(level), extent);
+}
+
+/// Makes a loop of `to` store the value in place of one of `from`.
+static void moveStored(Value value, BodyLevel &from, BodyLevel &to) {
+  llvm::erase(getLoopOf(from, getExtent(value)).stored, value);
+  llvm::erase_if(from.loops,
+                 [](const ElementLoop &loop) { return loop.stored.empty() && loop.sinks.empty(); });
+  getLoopOf(to, getExtent(value)).stored.push_back(value);
 }
 
 void BodySchedule::addSink(Operation *owner, unsigned index, int64_t level) {
@@ -340,6 +352,73 @@ LogicalResult BodySchedule::analyse() {
   placeSinks();
   storeWhereNeeded();
   return success();
+}
+
+SmallVector<Value> BodySchedule::getOwnValues(const BodyLevel &level, Operation *call) const {
+  SmallVector<Value> own;
+  for (Value operand : call->getOperands())
+    if (operand.hasOneUse() && isCheap(operand) &&
+        llvm::any_of(level.loops, [&](const ElementLoop &loop) {
+          return llvm::is_contained(loop.stored, operand);
+        }))
+      own.push_back(operand);
+  return own;
+}
+
+void BodySchedule::splitCalls(BodyLevel level, int64_t most, std::vector<BodyLevel> &parts) {
+  SmallVector<Operation *> calls = std::move(level.calls);
+  level.calls.clear();
+  parts.push_back(std::move(level));
+  int64_t stored = 0;
+  for (Operation *call : calls) {
+    SmallVector<Value> own = getOwnValues(parts.front(), call);
+    int64_t elements = 0;
+    for (Value value : own)
+      elements += getExtent(value);
+    if (stored > 0 && stored + elements > most) {
+      parts.emplace_back();
+      stored = 0;
+    }
+    stored += elements;
+    if (parts.size() > 1)
+      for (Value value : own)
+        moveStored(value, parts.front(), parts.back());
+    parts.back().calls.push_back(call);
+  }
+}
+
+// Ops stay in order, so that sums of a row's terms do, too.
+void BodySchedule::moveScalars(BodyLevel &level, std::vector<BodyLevel> &parts) const {
+  llvm::DenseMap<Operation *, size_t> ready;
+  for (auto [number, part] : llvm::enumerate(parts))
+    for (Operation *call : part.calls)
+      ready[call] = number + 1;
+  size_t at = 0, moved = 0;
+  for (Operation *op : level.scalars) {
+    for (Value operand : op->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      const bool isElement = maker && nodes.lookup(maker).kind == BodyKind::element;
+      at = isElement ? parts.size() : std::max(at, maker ? ready.lookup(maker) : 0);
+    }
+    if (at >= parts.size())
+      break;
+    parts[at].scalars.push_back(op);
+    ++moved;
+  }
+  level.scalars.erase(level.scalars.begin(), level.scalars.begin() + moved);
+}
+
+void BodySchedule::splitLevels(int64_t most) {
+  std::vector<BodyLevel> split, parts;
+  for (BodyLevel &level : levels) {
+    if (parts.size() > 1)
+      moveScalars(level, parts);
+    llvm::move(parts, std::back_inserter(split));
+    parts.clear();
+    splitCalls(std::move(level), most, parts);
+  }
+  llvm::move(parts, std::back_inserter(split));
+  levels = std::move(split);
 }
 
 int64_t BodySchedule::estimateCost() const {

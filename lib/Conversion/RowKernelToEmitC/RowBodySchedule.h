@@ -49,6 +49,10 @@ public:
   void leaveOut(mlir::OpOperand &operand) { unread.insert(&operand); }
   /// Assigns ops to levels. Fails with an error at an op that has no loop form.
   mlir::LogicalResult analyse();
+  /// Splits levels so that loops store at most `most` elements for calls before these are made, of
+  /// values that are as well computed later, and what becomes of calls is computed behind them.
+  /// Call it behind `analyse`.
+  void splitLevels(int64_t most);
 
   std::vector<BodyLevel> levels;
 
@@ -89,6 +93,12 @@ private:
   void placeSinks();
   void addSink(mlir::Operation *owner, unsigned index, int64_t level);
   void storeWhereNeeded();
+  /// The values of `level` that are as well computed right before `call`, which alone reads them.
+  llvm::SmallVector<mlir::Value> getOwnValues(const BodyLevel &level, mlir::Operation *call) const;
+  /// The level in parts, in each of which loops store at most `most` elements for calls.
+  void splitCalls(BodyLevel level, int64_t most, std::vector<BodyLevel> &parts);
+  /// Moves scalars of the level behind `parts` to these, as soon as what they read is computed.
+  void moveScalars(BodyLevel &level, std::vector<BodyLevel> &parts) const;
   ElementLoop &getLoop(int64_t level, int64_t extent);
   BodyLevel &getLevel(int64_t level);
 

@@ -188,6 +188,61 @@ genrec.model @kernels {
       %mix = genrec.gather_sum %source[%drawn], %coefficients : (!m640, vector<9xi64>, vector<9xf32>) -> vector<640xf32>
       genrec.row_yield %mix : vector<640xf32>
     }
+    // More reductions than lanes of a device have registers for their rows at once; their order is that of the sum.
+    %many, %last_of_many = genrec.row_kernel %history(%normed)
+        attributes {name = "many", operand_roles = [#aligned], result_roles = [#genrec<result_role reduced>, #genrec<result_role aligned>]}
+        : (!history, !h50) -> (!s, !h) {
+    ^bb0(%row: vector<50xf32>, %all: !genrec.accumulator<!s>):
+      %by0 = arith.constant dense<0.75> : vector<50xf32>
+      %product0 = arith.mulf %row, %by0 : vector<50xf32>
+      %total0 = vector.reduction <add>, %product0 : vector<50xf32> into f32
+      genrec.accumulate %total0 into %all : !genrec.accumulator<!s>, f32
+      %by1 = arith.constant dense<1.75> : vector<50xf32>
+      %product1 = arith.mulf %row, %by1 : vector<50xf32>
+      %total1 = vector.reduction <add>, %product1 : vector<50xf32> into f32
+      genrec.accumulate %total1 into %all : !genrec.accumulator<!s>, f32
+      %by2 = arith.constant dense<2.75> : vector<50xf32>
+      %product2 = arith.mulf %row, %by2 : vector<50xf32>
+      %total2 = vector.reduction <add>, %product2 : vector<50xf32> into f32
+      genrec.accumulate %total2 into %all : !genrec.accumulator<!s>, f32
+      %by3 = arith.constant dense<3.75> : vector<50xf32>
+      %product3 = arith.mulf %row, %by3 : vector<50xf32>
+      %total3 = vector.reduction <add>, %product3 : vector<50xf32> into f32
+      genrec.accumulate %total3 into %all : !genrec.accumulator<!s>, f32
+      %by4 = arith.constant dense<4.75> : vector<50xf32>
+      %product4 = arith.mulf %row, %by4 : vector<50xf32>
+      %total4 = vector.reduction <add>, %product4 : vector<50xf32> into f32
+      genrec.accumulate %total4 into %all : !genrec.accumulator<!s>, f32
+      %by5 = arith.constant dense<5.75> : vector<50xf32>
+      %product5 = arith.mulf %row, %by5 : vector<50xf32>
+      %total5 = vector.reduction <add>, %product5 : vector<50xf32> into f32
+      genrec.accumulate %total5 into %all : !genrec.accumulator<!s>, f32
+      %by6 = arith.constant dense<6.75> : vector<50xf32>
+      %product6 = arith.mulf %row, %by6 : vector<50xf32>
+      %total6 = vector.reduction <add>, %product6 : vector<50xf32> into f32
+      genrec.accumulate %total6 into %all : !genrec.accumulator<!s>, f32
+      %by7 = arith.constant dense<7.75> : vector<50xf32>
+      %product7 = arith.mulf %row, %by7 : vector<50xf32>
+      %total7 = vector.reduction <add>, %product7 : vector<50xf32> into f32
+      genrec.accumulate %total7 into %all : !genrec.accumulator<!s>, f32
+      %by8 = arith.constant dense<8.75> : vector<50xf32>
+      %product8 = arith.mulf %row, %by8 : vector<50xf32>
+      %total8 = vector.reduction <add>, %product8 : vector<50xf32> into f32
+      genrec.accumulate %total8 into %all : !genrec.accumulator<!s>, f32
+      %by9 = arith.constant dense<9.75> : vector<50xf32>
+      %product9 = arith.mulf %row, %by9 : vector<50xf32>
+      %total9 = vector.reduction <add>, %product9 : vector<50xf32> into f32
+      genrec.accumulate %total9 into %all : !genrec.accumulator<!s>, f32
+      %by10 = arith.constant dense<10.75> : vector<50xf32>
+      %product10 = arith.mulf %row, %by10 : vector<50xf32>
+      %total10 = vector.reduction <add>, %product10 : vector<50xf32> into f32
+      genrec.accumulate %total10 into %all : !genrec.accumulator<!s>, f32
+      %by11 = arith.constant dense<11.75> : vector<50xf32>
+      %product11 = arith.mulf %row, %by11 : vector<50xf32>
+      %total11 = vector.reduction <add>, %product11 : vector<50xf32> into f32
+      genrec.accumulate %total11 into %all : !genrec.accumulator<!s>, f32
+      genrec.row_yield %total11 : f32
+    }
     %one = genrec.constant dense<1.0> : !s
     genrec.report_loss "none" %one, %one : !s, !s
   }
