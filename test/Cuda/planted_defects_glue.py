@@ -4,6 +4,7 @@
 from planting import Defect
 
 KERNELS = "include/genrec_rt/kernels/cuda/"
+ATTENTION = "attention/step_attention.h"
 
 
 def of(runs: str, name: str, file: str, old: str, new: str, behind: str = "") -> Defect:
@@ -28,6 +29,10 @@ GLUE = [
     many("softmax is over 256 rows of a batch", "step_in_batch.h", "rows->capacity", "256"),
     many("distinct rows have the weight's next row", "step_distinct.h", "cuda::multiplyDistinct(product, y, ldY, scratch, streamOf(step));",
          "auto other = product; other.weight += N; cuda::multiplyDistinct(other, y, ldY, scratch, streamOf(step));"),
+    many("times are those of the events themselves", ATTENTION, "result.nextEventTime = args.nextEventTime;", ";"),
+    many("every event sees the whole list", ATTENTION, "result.window = args.window;", ";"),
+    moved("nobody sees the context", "result.contextual = args.contextual;", ";", file=ATTENTION),
+    moved("targets are seen", "result.targets = args.targets;", ";", file=ATTENTION),
     moved("gradients of pairs have 256 rows", "cuda::addPairs(second->device, domain->device, width, x, ldX, out, second->capacity,\n                 streamOf(step));",
           "cuda::addPairs(second->device, domain->device, width, x, ldX, out, 256, streamOf(step));"),
     moved("a tile begins where its list does", "Last", "false", behind="cuda::tileRows(lists->device, count, "),

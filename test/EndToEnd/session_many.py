@@ -45,7 +45,8 @@ class Many(gr.Model):
             dim, heads=2, dropout=0.1, attention_dropout=0.1,
             bias=nn.RelativePosition(9, gr.init.normal(0.3)), time_bias=nn.RelativeTime(8, init=gr.init.normal(0.3)),
         )  # fmt: skip
-        self.attend = nn.SelfAttention(dim, heads=2)
+        later = nn.RelativeTime(8, next_event=True, init=gr.init.normal(0.3))
+        self.attend = nn.SelfAttention(dim, heads=2, window=4, scale=0.7, time_bias=later)
         self.across = nn.CrossAttention(dim, heads=2)
         self.weigh = nn.DIN(dim, sizes=(8,))
         self.cross = nn.CrossNetwork(4 * dim + 1, layers=2, rank=8)
@@ -59,7 +60,7 @@ class Many(gr.Model):
         wide = self.wide(looked_up)
         rows = wide[:, self.dim :] + nn.relu(self.residual(item))
         rows = self.block(rows, time=history.time)
-        rows = rows + self.attend(nn.layer_norm(rows))
+        rows = rows + self.attend(nn.layer_norm(rows), time=history.time)
         shown = self.item(batch.shown.item)
         seen = self.across(shown, rows) + shown
         logit = (seen * user.fanout(batch.shown)).row_sum()
@@ -96,11 +97,14 @@ class Moved(gr.Model):
         self.place, self.kind = nn.PositionEmbedding(6, 8, init), nn.Embedding(3, 8, init)
         self.joined, self.tower = nn.Linear(8, 8), nn.Linear(8, 8)
         self.wide, self.asked = nn.Linear(8, 128), nn.Linear(8, 128)  # as wide as warps read
+        self.heed = nn.SelfAttention(8, score="silu", fixed_length=5.0, contextual=2)
         self.top = nn.Linear(39, 1)
 
     def forward(self, batch: gr.Batch) -> None:
         history, shown, user = batch.history, batch.shown, self.user(batch.user)
         events = self.item(history.item) + self.place(history) + self.kind(history.kind)
+        targets = gr.minimum(history.length(), gr.mod(batch.user, 3))
+        events = events + self.heed(events, target=targets)
         past, now = self.joined(gr.concat_rows(events, self.item(shown.item))).split_rows()
         shifted = (gr.fill_missing(past.lead(), 0.25) * gr.fill_missing(past.lag(2), 0.5)).sum()
         both = gr.pairs(shown, history)
