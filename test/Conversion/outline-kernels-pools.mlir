@@ -18,6 +18,11 @@ genrec.model @pools {
       genrec.accumulate %v into %a : !genrec.accumulator<tensor<f32>>, f32
       genrec.row_yield %v : f32
     }
+    %c = genrec.constant dense<1.0> : tensor<64xf32>
+    %wide = genrec.row_kernel %history(%c) attributes {name = "wide", operand_roles = [#genrec<operand_role shared>], pool_kinds = [#genrec<pool_kind mean>], result_roles = [#genrec<result_role pooled>]} : (!genrec.domain<@history>, tensor<64xf32>) -> tensor<?x64xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<64xf32>):
+      genrec.row_yield %v : vector<64xf32>
+    }
     genrec.output "y" %sum : tensor<?xf32, #genrec.rows<@user>>
   }
 }
@@ -35,6 +40,7 @@ genrec.model @pools {
 // CUDA: genrec.launch @row_split {{.*}}splits_lists
 // CUDA: genrec.launch @row_summed
 // CUDA-NOT: splits_lists
+// CUDA: genrec.launch @row_wide
 // CUDA: emitc.func @row_split
 // CUDA: call_opaque "kernels::poolUnits"
 // CUDA: call_opaque "kernels::poolUnit"{{.*}}template_args = [1]
@@ -47,4 +53,10 @@ genrec.model @pools {
 // CUDA-SAME: <"pointer" = 2 : i64, "width" = 1 : i64, "word" = 4 : i64, "of" = #emitc.opaque<"kernels::PoolOf::max">, "isInteger" = false>
 // CUDA: emitc.func @row_summed
 // CUDA: call_opaque "kernels::chunkBegin"
-// CUDA-NOT: PoolShape
+// CUDA-NOT: row_summed_pools
+
+// Rows that are pooled are written in packs.
+// CUDA: emitc.func @row_wide
+// CUDA: call_opaque "kernels::pooledPlace"{{.*}}template_args = [64, 64, 0]
+// CUDA: call_opaque "kernels::meanDivisor"
+// CUDA: call_opaque "kernels::storePack"{{.*}}template_args = [4]

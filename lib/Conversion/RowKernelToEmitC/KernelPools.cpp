@@ -249,9 +249,10 @@ void KernelOutliner::writePooled(const Pooled &pool, Value length, Value to, Val
       b.leave(guard);
     return;
   }
+  if (first)
+    to = EmitCBuilder::kept(b.named("to").add(to, first));
   ElementLoops loops = target.enterElements(b, getRowSize(type));
-  Value at = first ? b.add(first, loops.index) : loops.index;
-  b.storeElement(to, at, finish(target.loadElement(b, pool.place, loops)));
+  target.storeElement(b, to, 0, loops, finish(target.loadElement(b, pool.place, loops)));
   target.leaveElements(b, loops);
 }
 
