@@ -92,6 +92,7 @@ void CheckpointWriter::Impl::readFolder() {
                manifest.retired.end();
   if (!left.empty() && !names(manifest, left) && !isOld)
     removeGeneration(folder, left);
+  lock.setWriting("");
 }
 
 void CheckpointWriter::Impl::keepUpTo(const CheckpointReader::Impl &reader) {

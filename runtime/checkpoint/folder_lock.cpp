@@ -88,7 +88,7 @@ FolderLock::FolderLock(const std::string &folder) : path(folder + "/" + kLockFil
   left = textOf(before, "writing");
   if (!isGenerationName(left))
     left.clear();
-  write("");
+  write(left); // until it is removed: this process may be killed before
 }
 
 FolderLock::~FolderLock() { close(descriptor); }

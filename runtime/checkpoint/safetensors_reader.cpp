@@ -95,7 +95,9 @@ void SafetensorsReader::readHeader() {
   if (fstat(descriptor, &status) != 0)
     throwFileError("read", name);
   int64_t size = status.st_size;
-  if (!S_ISREG(status.st_mode) || size < 8)
+  if (!S_ISREG(status.st_mode))
+    throw Error(name + ": is no safetensors file: it is no file but a folder or the like");
+  if (size < 8)
     throw Error(name + ": is no safetensors file: it has " + std::to_string(size) + " bytes");
   if (checks.digest && checks.digest->bytes != size)
     throw Error(name + ": is damaged: it has " + std::to_string(size) +

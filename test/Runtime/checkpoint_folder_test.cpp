@@ -1,5 +1,6 @@
 //===- checkpoint_folder_test.cpp - What a checkpoint folder keeps --------===//
 
+#include "../../runtime/checkpoint/folder_lock.h"
 #include "../../runtime/core/aside_file.h"
 #include "CheckpointTesting.h"
 
@@ -221,6 +222,7 @@ TEST(CheckpointFolder, WhatAKilledSaveLeftBehindIsIgnoredAndRemoved) {
   writeText(folder / "step-8/model.safetensors", "whole, but of no manifest");
   writeText(folder / "manifest.json.partial", "{\"ver");
   EXPECT_EQ(restoredStep(folder.path), 2u);
+  { FolderLock killed(folder.path); } // of a run that ended before it removed anything
   trainSome(session, 6);
   saveCheckpoint(folder.path, session, stateOf(session));
   EXPECT_EQ(filesIn(folder.path),

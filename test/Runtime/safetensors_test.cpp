@@ -88,6 +88,8 @@ TEST(Safetensors, DamageIsNamed) {
   std::ofstream(path) << "abc";
   EXPECT_EQ(messageOf([&] { SafetensorsReader reader(path); }),
             path + ": is no safetensors file: it has 3 bytes");
+  EXPECT_EQ(messageOf([&] { SafetensorsReader reader(folder.path); }),
+            folder.path + ": is no safetensors file: it is no file but a folder or the like");
   EXPECT_EQ(errorFor("{}", "", 1ull << 60),
             path + ": is no safetensors file or truncated: its header should have "
                    "1152921504606846976 bytes, the file has 10");
