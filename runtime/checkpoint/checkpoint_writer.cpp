@@ -254,12 +254,14 @@ void CheckpointWriter::continueFromNewest() {
 
 /// Writes what all ranks have, each its share.
 TensorDigest CheckpointWriter::write(const std::string &path, Session &session, bool isFull) const {
-  SafetensorsWriter header;
-  header.note("model", session.model().name);
   std::vector<SharedTensor> tensors =
       modelTensors(session, /*states=*/true, isFull ? nullptr : changes.get());
-  for (const SharedTensor &tensor : tensors)
-    header.add(tensor.name, tensor.dtype, tensor.shape, {});
+  SafetensorsWriter header;
+  runTogether(options.comm, [&] {
+    header.note("model", session.model().name);
+    for (const SharedTensor &tensor : tensors)
+      header.add(tensor.name, tensor.dtype, tensor.shape, {});
+  });
   return writeTogether(options.comm, path, header, tensors, !options.allowNonFinite);
 }
 

@@ -6,6 +6,7 @@
 #include "tensor_names.h"
 
 #include "genrec_rt/checkpoint.h"
+#include "genrec_rt/comm.h"
 #include "genrec_rt/owner.h"
 #include "genrec_rt/safetensors.h"
 
@@ -315,18 +316,21 @@ void addModelTensors(SafetensorsWriter &writer, Session &session, bool states) {
 std::vector<SharedTensor> modelTensors(Session &session, bool states, const RowChanges *changes) {
   const genrec_model_desc &model = session.model();
   int32_t ranks = session.comm() ? session.comm()->getSize() : 1;
+  auto saved = std::make_shared<SavedTables>(session, changes);
   std::vector<SharedTensor> tensors;
-  const std::vector<ParameterView> views = session.readParameters();
-  for (int32_t i = 0; i < model.parameter_count; ++i) {
-    const genrec_parameter_desc &desc = model.parameters[i];
-    const ParameterView &view = views[i];
-    tensors.push_back(replicated(desc.name, view.value.data(), shapeOf(desc), ranks));
-    for (int32_t s = 0; states && s < desc.optimizer.states; ++s)
-      tensors.push_back(stateOf(stateName(desc.name, s), view, s, shapeOf(desc), ranks));
-  }
-  TableTensors rows(tensors, std::make_shared<SavedTables>(session, changes), changes != nullptr);
-  for (int32_t i = 0; i < model.table_count; ++i)
-    rows.add({i, false}, model.tables[i].name, session.table(i), states);
+  runTogether(session.comm(), [&] {
+    const std::vector<ParameterView> views = session.readParameters();
+    for (int32_t i = 0; i < model.parameter_count; ++i) {
+      const genrec_parameter_desc &desc = model.parameters[i];
+      const ParameterView &view = views[i];
+      tensors.push_back(replicated(desc.name, view.value.data(), shapeOf(desc), ranks));
+      for (int32_t s = 0; states && s < desc.optimizer.states; ++s)
+        tensors.push_back(stateOf(stateName(desc.name, s), view, s, shapeOf(desc), ranks));
+    }
+    TableTensors rows(tensors, std::move(saved), changes != nullptr);
+    for (int32_t i = 0; i < model.table_count; ++i)
+      rows.add({i, false}, model.tables[i].name, session.table(i), states);
+  });
   return tensors;
 }
 

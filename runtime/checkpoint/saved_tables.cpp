@@ -4,6 +4,7 @@
 
 #include "row_changes.h"
 
+#include "genrec_rt/comm.h"
 #include "genrec_rt/owner.h"
 
 #include <algorithm>
@@ -51,11 +52,13 @@ bool ownsRow(const Communicator *comm, uint64_t nameHash, int64_t id) {
 SavedTables::SavedTables(Session &session, const RowChanges *changes)
     : session(session), comm(session.comm()), changes(changes) {
   std::vector<int64_t> mine;
-  for (int32_t i = 0; i < session.model().table_count; ++i)
-    for (bool isRemoved : {false, true})
-      for (bool isWaiting : {false, true})
-        mine.push_back(sizeHere({i, isWaiting, isRemoved}));
-  sizes.resize(mine.size() * (comm ? comm->getSize() : 1));
+  runTogether(comm, [&] {
+    for (int32_t i = 0; i < session.model().table_count; ++i)
+      for (bool isRemoved : {false, true})
+        for (bool isWaiting : {false, true})
+          mine.push_back(sizeHere({i, isWaiting, isRemoved}));
+    sizes.resize(mine.size() * (comm ? comm->getSize() : 1));
+  });
   if (comm)
     comm->allGather(mine.data(), sizes.data(), static_cast<int64_t>(mine.size()) * 8);
   else

@@ -150,15 +150,17 @@ void SharedWriter::collect(TensorDigest &digest) {
     send[0] = {sums.data(), static_cast<int64_t>(sums.size()) * 8};
   if (size > 1)
     comm->exchange(send, receive);
-  all[0] = std::move(sums);
-  std::vector<size_t> taken(size);
-  for (const SharedTensor &tensor : tensors)
-    for (int32_t other = 0; rank == 0 && other < size; ++other) {
-      std::vector<uint64_t> &blocks = digest.blocks[tensor.name];
-      auto from = all[other].begin() + static_cast<std::ptrdiff_t>(taken[other]);
-      blocks.insert(blocks.end(), from, from + blocksOf(tensor, other));
-      taken[other] += static_cast<size_t>(blocksOf(tensor, other));
-    }
+  runTogether(comm, [&] {
+    all[0] = std::move(sums);
+    std::vector<size_t> taken(size);
+    for (const SharedTensor &tensor : tensors)
+      for (int32_t other = 0; rank == 0 && other < size; ++other) {
+        std::vector<uint64_t> &blocks = digest.blocks[tensor.name];
+        auto from = all[other].begin() + static_cast<std::ptrdiff_t>(taken[other]);
+        blocks.insert(blocks.end(), from, from + blocksOf(tensor, other));
+        taken[other] += static_cast<size_t>(blocksOf(tensor, other));
+      }
+  });
   int32_t sawNan = !seen.notFinite.empty();
   std::vector<int32_t> saw(size);
   if (size > 1)
