@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -155,6 +156,39 @@ def test_a_stopped_rank_is_named_with_stage_and_step(harness: Harness, rank: int
         said,
     ), said
     assert seconds < 3 + 10
+
+
+class Wide(gr.Model):
+    """Tensors enough for the list of them to be a large allocation."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.Adagrad(0.1))
+        self.tables = [gr.Table(f"user{k}", dim=4) for k in range(12)]
+
+    def forward(self, batch: gr.Batch) -> None:
+        rows = [table(batch.user) for table in self.tables]
+        gr.loss.bce_with_logits(sum(rows[1:], rows[0]).row_sum(), batch.label)
+
+
+def test_a_rank_without_memory_for_a_save_says_so(tmp_path: Path) -> None:
+    """Of the last large allocations, those of the save, every third fails."""
+    binary, counts = gr.compile(Wide(), SCHEMA, output=tmp_path / "wide", flags=draft()).binary, tmp_path / "counts"
+    words = [binary, "train", "--data", write_rows(tmp_path / "rows.parquet"), "--batch", ROWS, "--portions", 2]
+    words += ["--threads", 1, "--progress", "none", "--checkpoint", tmp_path / "kept", "--overwrite"]
+
+    def run(**faults: object) -> subprocess.CompletedProcess[str]:
+        library, shim = BUILD / "lib/libgenrec-comm-mpi.so", BUILD / "lib/libgenrec-fault-shim.so"
+        variables = {"GENREC_COMM_LIBRARY": library, "LD_PRELOAD": shim, "GENREC_FAULT_RANK": 1} | faults
+        environment = os.environ | {name: str(value) for name, value in variables.items()}
+        command = [*launcher(2), *map(str, words)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    assert run(GENREC_FAULT_COUNTS=counts).returncode == 0
+    large = int(dict(line.split() for line in counts.read_text().splitlines())["large_allocation"])
+    for number in range(large - 36, large, 3):
+        done = run(GENREC_FAULT=f"large_allocation:{number}")
+        told = re.findall("error: (.*)", done.stderr)
+        assert done.returncode == 1 and len(told) == 1 and "rank 1: out of memory" in told[0], (number, done.stderr)
 
 
 def test_a_rank_that_cannot_dispatch_ahead_ends_all(failing: tuple[FailHarness, int]) -> None:
