@@ -65,6 +65,15 @@ std::optional<size_t> Training::turnOf(const TrainingState &saved) const {
   return std::nullopt;
 }
 
+/// Whether --resume begins a run anew that had saved the state of its best evaluation, and nothing
+/// else: it saves the same one again.
+bool Training::wasKilledBeforeFirstSave() const {
+  if (!flags.resume || !hasCheckpoint(bestFolder()))
+    return false;
+  CheckpointReader saved(bestFolder());
+  return saved.difference(model, RestoreFor::training).empty() && turnOf(saved.state());
+}
+
 /// Opens the checkpoint that the run begins from, if any: with --resume that of --checkpoint, with
 /// --continue the one it names. Beside each other: a run that continued is resumed.
 void Training::chooseStart() {
@@ -102,7 +111,7 @@ void Training::chooseStart() {
   if (flags.checkpoint.empty() || flags.overwrite)
     return;
   requireNoCheckpoint(flags.checkpoint, model);
-  if (flags.patience > 0)
+  if (flags.patience > 0 && !wasKilledBeforeFirstSave())
     requireNoCheckpoint(bestFolder(), model);
 }
 

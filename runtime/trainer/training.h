@@ -34,6 +34,7 @@ private:
   bool continuesInPlace() const;
   void listTurns();
   std::optional<size_t> turnOf(const TrainingState &saved) const;
+  bool wasKilledBeforeFirstSave() const;
   int64_t countSteps() const;
   void open();
   void openData();

@@ -78,6 +78,27 @@ TEST_F(TrainerWatchingTest, StopsWhenNothingImprovesAndKeepsTheBest) {
   EXPECT_EQ(read("m.json")["timings"]["steps"], 0);
 }
 
+/// The state of its best evaluation is saved before its own: killed between them, it begins anew.
+TEST_F(TrainerWatchingTest, ARunThatSavedOnlyItsBestIsResumed) {
+  std::vector<std::string> job = {"--epochs",   "1", "--patience", "1", "--checkpoint",
+                                  folder / "c"};
+  ASSERT_EQ(train(job).status, 0);
+  for (const char *of : {"manifest.json", "step-23", "step-23.2"})
+    std::filesystem::remove_all(folder / (std::string("c/") + of));
+  Ran refused = train(job);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("c/best/ holds a checkpoint of this model at step 23"),
+            std::string::npos)
+      << refused.err;
+  job.push_back("--resume");
+  // Not of this run.
+  EXPECT_EQ(train(join(job, {"--data", folder / "valid.parquet"})).status, 1);
+  Ran resumed = train(job);
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(readTrainingState(folder / "c").step, 23u);
+  EXPECT_EQ(readTrainingState(folder / "c/best").step, 23u);
+}
+
 TEST_F(TrainerWatchingTest, GoesOnWhileItImproves) {
   Ran ran = train({"--epochs", "4", "--patience", "1", "--lr", "0.01", "--monitor", "loss",
                    "--metrics-json", folder / "m.json"});
