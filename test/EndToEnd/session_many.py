@@ -34,7 +34,7 @@ class Many(gr.Model):
     """
 
     def __init__(self, items: gr.Catalogue, dim: int) -> None:
-        super().__init__(optimizer=gr.optim.Adagrad(0.05))
+        super().__init__(optimizer=gr.optim.Adagrad(0.01))
         init = gr.init.normal(0.3)
         self.items, self.dim = items, dim
         self.item, self.user = gr.Table("item", dim, init), gr.Table("user", dim, init)
