@@ -71,7 +71,9 @@ bool Training::wasKilledBeforeFirstSave() const {
   if (!flags.resume || !hasCheckpoint(bestFolder()))
     return false;
   CheckpointReader saved(bestFolder());
-  return saved.difference(model, RestoreFor::training).empty() && turnOf(saved.state());
+  const TrainingState &of = saved.state();
+  return saved.difference(model, RestoreFor::training).empty() && turnOf(of) &&
+         flags.seed.value_or(of.seed) == of.seed;
 }
 
 /// Opens the checkpoint that the run begins from, if any: with --resume that of --checkpoint, with

@@ -93,6 +93,7 @@ TEST_F(TrainerWatchingTest, ARunThatSavedOnlyItsBestIsResumed) {
   job.push_back("--resume");
   // Not of this run.
   EXPECT_EQ(train(join(job, {"--data", folder / "valid.parquet"})).status, 1);
+  EXPECT_EQ(train(join(job, {"--seed", "77"})).status, 1);
   Ran resumed = train(job);
   ASSERT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_EQ(readTrainingState(folder / "c").step, 23u);
