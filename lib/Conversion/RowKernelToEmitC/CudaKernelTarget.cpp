@@ -60,11 +60,8 @@ public:
   Value createReductionMemory(const EmitCBuilder &b) override;
   void separate(const EmitCBuilder &b) override;
   bool writesPartsOneByOne() const override { return true; }
-  // Lanes keep them in registers.
-  int64_t getMostStored() const override {
-    constexpr int64_t kEach = 64;
-    return mapping.lanes * kEach;
-  }
+  // Lanes keep them in registers, 64 each.
+  int64_t getMostStored() const override { return int64_t(64) * mapping.lanes; }
   // With the registers of lanes that have a warp for their row; others share what a chunk has.
   bool gathersOnce() const override { return mapping.lanes == 32 && !mapping.isSpread; }
   Operation *enterScalarWrite(const EmitCBuilder &b) override;
@@ -417,8 +414,8 @@ LogicalResult CudaTarget::finish(const EmitCBuilder &b, KernelFunction &kernel) 
     arguments[2] = b.templateInteger(sharedBytes);
     array.setTemplateArgsAttr(b.builder.getArrayAttr(arguments));
   }
-  // Most threads have one row, unless it is one of a column or of a chunk. Unrolled, with a division
-  // for how often, the loop has more code and registers.
+  // Most threads have one row, unless it is one of a column or of a chunk. Unrolled, with a
+  // division for how often, the loop has more code and registers.
   if (!isColumn && (!chunkBegin || mapping.isSpread)) {
     OpBuilder::InsertionGuard guard(b.builder);
     b.builder.setInsertionPoint(kernel.rows);

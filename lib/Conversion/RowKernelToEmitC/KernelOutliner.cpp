@@ -307,7 +307,7 @@ void KernelOutliner::bindRow(unsigned input, Value row) {
   if (Value states = statePointers[input]) {
     int64_t count = getRowsParameter(value).getOptimizer().getStateCount();
     bindings.rows[argument] = {named.add(pointer, getOffset(row, width)),
-                               named.add(states, getOffset(row, width * count)), width, {}, {}};
+                               named.add(states, getOffset(row, width * count)), width};
     return;
   }
   if (hasTableRows(input))

@@ -152,7 +152,7 @@ private:
   /// number of rows of the innermost loop's domain, if an input has table rows
   mlir::Value tableRowCount;
   llvm::SmallVector<mlir::Value> statePointers;  ///< per input; null except for parameter rows
-  std::vector<TensorAddress> accumulators; ///< per accumulated result
+  std::vector<TensorAddress> accumulators;       ///< per accumulated result
   /// Where sums go that are kept in `accumulators` until the rows are done.
   struct KeptSum {
     unsigned result;
