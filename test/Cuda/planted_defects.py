@@ -17,7 +17,6 @@ from planted_defects_columns import COLUMN_DEFECTS, IN_BATCH_DEFECTS
 from planted_defects_demands import DEMANDS
 from planted_defects_drawn import DRAWN
 from planted_defects_edges import EDGES
-from planted_defects_glue import GLUE
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_joined import JOINED_GRADIENTS
 from planted_defects_later import LATER
@@ -463,7 +462,6 @@ DEFECTS = [
     *CALLS,
     *STEPS_AND_EXCHANGES,
     *MODELS,
-    *GLUE,
     *BODY_DEFECTS,
     *PROMISES,
     # Behind the others, whose numbers stay.

@@ -3,16 +3,11 @@
 of tables that are frozen or in the host's memory, of texts, and of ids that depend on rows of ids that a step has made.
 """
 
-from planting import Defect
+from planting import seen
 
 SESSION = "session/device_"
 SLOT = "session/step_slot.cpp"
 CHECKS, NOTES = SESSION + "checks.cpp", SESSION + "notes.cpp"
-
-
-def seen(runs: str, name: str, file: str, old: str, new: str = ";", behind: str = "") -> Defect:
-    return Defect(name, file, "", old, new, behind, runs)
-
 
 FINITE = """device.checkFinite({values, domain ? domain->device : nullptr, roomOf(domain), rowSize, stride},
                      note(subject));"""

@@ -1,22 +1,18 @@
 # ruff: noqa: E501 -- a defect per line
 """Defects of what emitted stages call kernels by: sizes, strides and domains that are handed over. Whole models show them."""
 
-from planting import Defect
+from planting import Defect, seen
 
 KERNELS = "include/genrec_rt/kernels/cuda/"
 ATTENTION = "attention/step_attention.h"
 
 
-def of(runs: str, name: str, file: str, old: str, new: str, behind: str = "") -> Defect:
-    return Defect(name, KERNELS + file, "", old, new, behind, runs)
-
-
 def many(name: str, file: str, old: str, new: str, behind: str = "") -> Defect:
-    return of("many", name, file, old, new, behind)
+    return seen("many", name, KERNELS + file, old, new, behind)
 
 
 def moved(name: str, old: str, new: str, behind: str = "", file: str = "lists.h") -> Defect:
-    return of("moved", name, file, old, new, behind)
+    return seen("moved", name, KERNELS + file, old, new, behind)
 
 
 GLUE = [
@@ -24,7 +20,7 @@ GLUE = [
     many("nothing keeps what an activation is applied to", "step_linear.h", "product.pre = HasPre ? pre : nullptr;", "product.pre = nullptr;"),
     many("excluded items count", "step_rank.h", "ranked.excluding = excluding ? excluding->device : nullptr;", "ranked.excluding = nullptr;"),
     many("64 items are excluded", "step_rank.h", "ranked.excludedCapacity = excluding ? excluding->capacity : 0;", "ranked.excludedCapacity = 64;"),
-    of("unscored", "no score is NaN", "step_rank.h", "ranked.nanNote = genrec_rt_note_failure(step, op, nullptr, kNaNOfItems);", ";"),
+    seen("unscored", "no score is NaN", KERNELS + "step_rank.h", "ranked.nanNote = genrec_rt_note_failure(step, op, nullptr, kNaNOfItems);", ";"),
     many("temperatures are 1", "step_in_batch.h", "1 / temperature", "1.0f"),
     many("softmax is over 256 rows of a batch", "step_in_batch.h", "rows->capacity", "256"),
     many("distinct rows have the weight's next row", "step_distinct.h", "cuda::multiplyDistinct(product, y, ldY, scratch, streamOf(step));",

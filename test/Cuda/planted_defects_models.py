@@ -4,25 +4,22 @@
 test/EndToEnd/test_planted_sessions.py is their judge.
 """
 
-from planting import Defect
+from planted_defects_glue import GLUE
+from planting import Defect, seen
 
 SESSION, EXCHANGE = "session/device_", "ranks/cuda/row_exchange.cu"
 
 
-def of(runs: str, name: str, file: str, old: str, new: str = ";", behind: str = "") -> Defect:
-    return Defect(name, file, "", old, new, behind, runs)
-
-
 def alone(name: str, old: str, new: str = ";", behind: str = "", file: str = "step.cpp") -> Defect:
-    return of("alone", name, SESSION + file, old, new, behind)
+    return seen("alone", name, SESSION + file, old, new, behind)
 
 
 def slot(name: str, old: str, new: str = ";", behind: str = "", runs: str = "alone") -> Defect:
-    return of(runs, name, "session/step_slot.cpp", old, new, behind)
+    return seen(runs, name, "session/step_slot.cpp", old, new, behind)
 
 
 def ranks(name: str, old: str, new: str = ";", behind: str = "", file: str = "ranks.cpp") -> Defect:
-    return of("ranks", name, SESSION + file, old, new, behind)
+    return seen("ranks", name, SESSION + file, old, new, behind)
 
 
 MODELS = [
@@ -38,12 +35,12 @@ MODELS = [
     alone("a row is admitted by the step before", "static_cast<int64_t>(slot.step)", "(static_cast<int64_t>(slot.step) - 1)"),
     alone("temporary rows stay", "usesTemporary[table] = 1;"),
     alone("gradients of nothing go anywhere", "from.zeros = state.zeroRow(from.table);"),
-    of("later", "merged ids that are null count", SESSION + "step.cpp", "from.valid = valid[part];"),
-    of("later", "tables that share a store have one key", SESSION + "step.cpp", "device.writeKeys(from, table.key, keys,\n                     leaving.note({NoteSubject::Kind::idBeyondTable, tables[part], of[part]}));",
+    seen("later", "merged ids that are null count", SESSION + "step.cpp", "from.valid = valid[part];"),
+    seen("later", "tables that share a store have one key", SESSION + "step.cpp", "device.writeKeys(from, table.key, keys,\n                     leaving.note({NoteSubject::Kind::idBeyondTable, tables[part], of[part]}));",
           "device.writeKeys(from, 0, keys,\n                     leaving.note({NoteSubject::Kind::idBeyondTable, tables[part], of[part]}));"),
     alone("ids that are null are looked up", "from.valid = valid;"),
     alone("rounded rows have no identity", "shared.model.tables[table].rounding != GENREC_ROW_STOCHASTIC", "true"),
-    of("later", "lookups of compute do not wait for those of dispatch", SESSION + "step.cpp", "state.noteLookedUp();"),
+    seen("later", "lookups of compute do not wait for those of dispatch", SESSION + "step.cpp", "state.noteLookedUp();"),
     # Batches.
     alone("a batch has the seed of the first", "mirrorStep.seed = slot.seed;", file="batch.cpp"),
     alone("a batch has the number of no step", "mirrorStep.step = slot.step;", file="batch.cpp"),
@@ -72,14 +69,14 @@ MODELS = [
     alone("a domain is fetched without those above it", "domain = domain->parent_domain", "domain = nullptr", file="reports.cpp"),
     alone("labels of a metric are never null", "report.valid = fetch(valid, rows);", "report.valid = nullptr;", file="reports.cpp"),
     alone("an output has nulls for its rows alone", "report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));", "report.valid = fetch(valid, rows);", file="reports.cpp"),
-    of("late", "what a launched step notes is lost", SESSION + "reports.cpp", "notes.repeat(subject);"),
+    seen("late", "what a launched step notes is lost", SESSION + "reports.cpp", "notes.repeat(subject);"),
     alone("domains of the step before are fetched", "std::fill(isFetched.begin(), isFetched.end(), 0);", file="reports.cpp"),
     # Ranks.
-    of("ranks", "a store's values lie where another's do", EXCHANGE, "layout.begins[store] = layout.floats();", "layout.begins[store] = layout.values;"),
+    seen("ranks", "a store's values lie where another's do", EXCHANGE, "layout.begins[store] = layout.floats();", "layout.begins[store] = layout.values;"),
     ranks("sums of dispatch are left out", "sums->reduce(on);"),
     ranks("a norm counts parameters of one rank", "of.travels = travels(ofParameters[i]);", "of.travels = !ofParameters[i];"),
-    of("replicas", "a norm counts parameters of all ranks", SESSION + "ranks.cpp", "of.travels = travels(ofParameters[i]);", "of.travels = true;"),
-    of("replicas", "a norm counts rows of replicas on each rank", SESSION + "ranks.cpp", "of.counts = ownedRows(slot.numberOf(owned[i]));", "of.counts = nullptr;"),
+    seen("replicas", "a norm counts parameters of all ranks", SESSION + "ranks.cpp", "of.travels = travels(ofParameters[i]);", "of.travels = true;"),
+    seen("replicas", "a norm counts rows of replicas on each rank", SESSION + "ranks.cpp", "of.counts = ownedRows(slot.numberOf(owned[i]));", "of.counts = nullptr;"),
     ranks("shared parameters come from one rank", "rowsOf + begins[other]", "rowsOf + begins[other == 0 ? 0 : other - 1]", behind="const float *from ="),
     ranks("parameters are shared in the default stream", "comm.exchange(send, receive, {CommMemory::Kind::device, device.stream()});", "comm.exchange(send, receive, {CommMemory::Kind::device, nullptr});"),
     ranks("shared parameters lack the last float", "device.copyWithin(rows, from, floats * 4);", "device.copyWithin(rows, from, floats * 4 - 4);"),
@@ -89,10 +86,11 @@ MODELS = [
     ranks("the next step is in the slots of this one", "turn = 1 - turn;", file="ahead.cpp"),
     ranks("portions of the next step are in the opposite order", "taken.push_back(place.slot);", "taken.insert(taken.begin(), place.slot);", file="ahead.cpp"),
     ranks("the last portion of the next step alone is dispatched", "slot->runDispatch();", "taken.back()->runDispatch();", file="ahead.cpp"),
-    of("laters", "updates of portions that meet are not captured", SESSION + "step.cpp", "slot.meetsPortions() && !isUpdating", "slot.meetsPortions()"),
-    of("laters", "an update has no end", SESSION + "step.cpp", "isUpdating = false;", behind="isUpdating = false;\n    throw;"),
-    of("ranks", "ids of 64 bits are beyond their table", "embedding/cuda/device.cu", "isThere && from.idBits < 64", "isThere"),
-    of("ranks", "a row by itself is missing", "embedding/cuda/device.cu", "count > 0", "count > 1", behind="void chooseMissing("),
+    seen("laters", "updates of portions that meet are not captured", SESSION + "step.cpp", "slot.meetsPortions() && !isUpdating", "slot.meetsPortions()"),
+    seen("laters", "an update has no end", SESSION + "step.cpp", "isUpdating = false;", behind="isUpdating = false;\n    throw;"),
+    seen("ranks", "ids of 64 bits are beyond their table", "embedding/cuda/device.cu", "isThere && from.idBits < 64", "isThere"),
+    seen("ranks", "a row by itself is missing", "embedding/cuda/device.cu", "count > 0", "count > 1", behind="void chooseMissing("),
     # What is noted.
-    of("refused", "merged ids have all bits", SESSION + "step.cpp", "from.idBits = table.id_bits;"),
+    seen("refused", "merged ids have all bits", SESSION + "step.cpp", "from.idBits = table.id_bits;"),
+    *GLUE,
 ]  # fmt: skip

@@ -20,6 +20,11 @@ class Defect:
     runs: str = ""  # else the runs of whole models that show it (../EndToEnd/test_planted_sessions.py)
 
 
+def seen(runs: str, name: str, file: str, old: str, new: str = ";", behind: str = "") -> Defect:
+    """A defect that whole models show, in these runs."""
+    return Defect(name, file, "", old, new, behind, runs)
+
+
 def only_index(text: str, part: str) -> int:
     if (count := text.count(part)) != 1:
         raise ValueError(f"'{part}' occurs {count} times, not once")

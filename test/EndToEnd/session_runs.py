@@ -89,7 +89,14 @@ class Runs:
     on_device: tuple[str, ...] = ()  # flags that the CPU does not have
 
 
+def many(model: str, *flags: str, **more: Any) -> Runs:
+    """Of batches of many rows."""
+    data = "many.parquet"
+    return Runs(model, (2,), ("--no-shuffle", *flags), batch=MANY_BATCH, data=data, predicts_from=data, **more)
+
+
 PORTIONS = ("--portions", "3")
+EVALUATED_ON = ("--eval-every", "2", "--eval-batch", str(MANY_BATCH), "--validation")
 RUNS = {
     "alone": Runs(
         "session",
@@ -146,34 +153,11 @@ RUNS = {
     ),
     "counted": Runs("counted", (), ()),
     "profiled": Runs("session", (3,), ("--no-shuffle", "--profile", "profile")),
-    "many": Runs(
-        "many",
-        (2,),
-        ("--no-shuffle", "--validation", "many.parquet", "--eval-every", "2", "--eval-batch", "270"),
-        batch=MANY_BATCH,
-        data="many.parquet",
-        predicts=(),
-        predicts_from="many.parquet",
-    ),
-    "many16": Runs("many16", (2,), ("--no-shuffle",), batch=MANY_BATCH, data="many.parquet", tolerance=4e-3),
-    "moved": Runs(
-        "moved",
-        (2,),
-        ("--no-shuffle",),
-        batch=MANY_BATCH,
-        data="many.parquet",
-        predicts=(),
-        predicts_from="many.parquet",
-    ),
-    "moveds": Runs("moved", (2,), (*PORTIONS, "--no-shuffle"), ranks=2, batch=MANY_BATCH, data="many.parquet"),
-    "unscored": Runs(
-        "many",
-        (1,),
-        ("--no-shuffle", "--validation", "unscored.parquet", "--eval-every", "1", "--eval-batch", "270"),
-        batch=MANY_BATCH,
-        data="many.parquet",
-        refused="a score is NaN",
-    ),
+    "many": many("many", *EVALUATED_ON, "many.parquet", predicts=()),
+    "many16": many("many16", tolerance=4e-3),
+    "moved": many("moved", predicts=()),
+    "moveds": many("moved", *PORTIONS, ranks=2),
+    "unscored": many("many", *EVALUATED_ON, "unscored.parquet", refused="a score is NaN"),
     "late": Runs("session", (9,), ("--no-shuffle",), data="late.parquet", refused="weight"),
 }
 
@@ -225,22 +209,16 @@ class Folder:
         """Compiled when it is first asked for."""
         binary = self.at / f"{model}.{target}"
         if not binary.exists():
-            # With lookups' keys in calls of their own, ids as they are, factors of bf16.
-            flags = {
-                "later": "--fuse-transforms=false",
-                "counted": "--merge-tables=false",
-                "many16": "--mixed-precision",
-            }
-            make, schema = {
+            # Flags: lookups' keys in calls of their own, ids as they are, factors of bf16.
+            make, schema, *given = {
                 "session": (lambda: Session(self.items), SCHEMA),
-                "later": (Later, SCHEMA),
+                "later": (Later, SCHEMA, "--fuse-transforms=false"),
                 "checked": (lambda: Checked(self.checked_items), CHECKED_SCHEMA),
-                "counted": (Counted, SCHEMA),
+                "counted": (Counted, SCHEMA, "--merge-tables=false"),
                 "many": (lambda: Many(self.items, 12), MANY_SCHEMA),
-                "many16": (lambda: Many(self.items, 32), MANY_SCHEMA),
+                "many16": (lambda: Many(self.items, 32), MANY_SCHEMA, "--mixed-precision"),
                 "moved": (lambda: Moved(self.many_items), MANY_SCHEMA),
             }[model]
-            given = [flags[model]] if model in flags else []
             given += [f"--toolchain={self.toolchain}"] if target == "cuda-emulated" else draft()
             gr.compile(make(), schema, target=target, output=binary, flags=given)
         return binary
