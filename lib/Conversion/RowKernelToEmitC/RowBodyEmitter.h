@@ -36,7 +36,7 @@ struct RowHandle {
   int64_t stateStride = 0;
   /// Of a table with hot rows: the lower halves, those of the value where the row is not hot; and
   /// whether it is.
-  mlir::Value lower, isHot;
+  mlir::Value lower = {}, isHot = {};
 };
 
 /// The C values of a body's arguments, for the current row.
