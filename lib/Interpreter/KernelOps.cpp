@@ -30,20 +30,38 @@ Tensor interpreter::fanOut(const Tensor &x, const DomainRows &rows, const Domain
       x.data);
 }
 
+/// The rows of `x` that rows of a truncated list come from.
+static Tensor takeSources(const Tensor &x, const DomainRows &rows) {
+  return std::visit(
+      [&](const auto &source) {
+        using Values = std::decay_t<decltype(source)>;
+        Tensor result = Tensor::make<typename Values::value_type>(rows.count, x.width);
+        for (int64_t row = 0; row < rows.count; ++row)
+          copyRow(x, rows.source[row], result, row);
+        return result;
+      },
+      x.data);
+}
+
 /// The number of rows of an accumulated result: 1 where it is shared.
 static int64_t accumulatorRows(Evaluator &e, Type type) {
   return getRowDomain(type) ? e.rowsOf(type).count : 1;
 }
 
+/// What a kernel's rows read as `input`.
+static Tensor readInput(Evaluator &e, Value input, OperandRole role) {
+  if (role == OperandRole::ancestor)
+    return fanOut(e.get(input), *e.kernelRows, e.rowsOf(input.getType()));
+  if (role == OperandRole::untruncated)
+    return takeSources(e.get(input), *e.kernelRows);
+  return e.get(input);
+}
+
 static void bindArguments(Evaluator &e, RowKernelOp op) {
   Block &body = op.getBody().front();
   size_t next = 0;
-  for (auto [input, roleAttribute] : llvm::zip(op.getInputs(), op.getOperandRoles())) {
-    bool isAncestor = cast<OperandRoleAttr>(roleAttribute).getValue() == OperandRole::ancestor;
-    const Tensor &x = e.get(input);
-    e.set(body.getArgument(next++),
-          isAncestor ? fanOut(x, *e.kernelRows, e.rowsOf(input.getType())) : Tensor(x));
-  }
+  for (auto [input, role] : llvm::zip(op.getInputs(), op.getOperandRoles()))
+    e.set(body.getArgument(next++), readInput(e, input, cast<OperandRoleAttr>(role).getValue()));
   for (auto [index, type] : llvm::enumerate(op.getResultTypes()))
     if (isAccumulated(op.getKernelResultRole(index)))
       e.set(body.getArgument(next++), makeTensor(type, accumulatorRows(e, type)));
@@ -102,16 +120,6 @@ static Error evaluateRowKernel(Evaluator &e, RowKernelOp op) {
 // Column programs
 //===----------------------------------------------------------------------===//
 
-static void bindColumn(Evaluator &e, Block &body, const TransformColumnsOp::Column &column,
-                       FlatSymbolRefAttr own) {
-  for (auto [argument, input] : llvm::zip(body.getArguments(), column.inputs)) {
-    FlatSymbolRefAttr domain = getRowDomain(input.getType());
-    bool isAncestor = domain && domain != own;
-    e.set(argument, isAncestor ? fanOut(e.get(input), *e.kernelRows, e.rowsOf(input.getType()))
-                               : Tensor(e.get(input)));
-  }
-}
-
 static Error evaluateTransformColumns(Evaluator &e, TransformColumnsOp op) {
   SmallVector<Tensor> results;
   for (auto [domain, result] : llvm::zip(op.getDomains(), op.getResults()))
@@ -120,7 +128,8 @@ static Error evaluateTransformColumns(Evaluator &e, TransformColumnsOp op) {
     Block &body = op.getBodies()[column.program].front();
     Value domain = op.getColumnDomain(column);
     e.kernelRows = &e.rowsOf(domain);
-    bindColumn(e, body, column, cast<DomainType>(domain.getType()).getDomain());
+    for (auto [number, input] : llvm::enumerate(column.inputs))
+      e.set(body.getArgument(number), readInput(e, input, op.getInputRole(column, number)));
     if (Error error = evaluateBody(e, body))
       return error;
     Tensor keys = repeatRows(e.get(body.getTerminator()->getOperand(0)), e.kernelRows->count);

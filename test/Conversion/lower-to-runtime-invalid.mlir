@@ -11,3 +11,20 @@ genrec.model @unfused {
     genrec.output "y" %y : tensor<?xf32, #genrec.rows<@user>>
   }
 }
+
+// -----
+
+// Kernels read what a truncated list keeps where it lies.
+genrec.model @truncated {
+  genrec.domain @user
+  genrec.domain @event parent @user {column = "event"}
+  genrec.domain @recent parent @user kind derived
+  genrec.program @predict mode predict {
+    %user, %event = genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>
+    %recent = genrec.truncate %event {count = 3} : (!genrec.domain<@event>) -> !genrec.domain<@recent>
+    %x = genrec.feature %event "event.x" : (!genrec.domain<@event>) -> tensor<?xf32, #genrec.rows<@event>>
+    // expected-error @below {{'genrec.derive' op has rows of a truncated list, which kernels read where they lie; run --genrec-form-row-kernels before}}
+    %y = genrec.derive %x into %recent : (tensor<?xf32, #genrec.rows<@event>>, !genrec.domain<@recent>) -> tensor<?xf32, #genrec.rows<@recent>>
+    genrec.output "y" %y : tensor<?xf32, #genrec.rows<@recent>>
+  }
+}

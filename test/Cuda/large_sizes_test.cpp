@@ -149,7 +149,7 @@ TEST(LargeSizes, RowsOfLists) {
     addTo(all, tiled);
     tileRowsGradient(there.get(), 2, false, wide.in(), to, testStream());
     addTo(all, out);
-    deriveRows(there.get(), there.get(), true, x.in(), to, testStream());
+    deriveRowsGradient(there.get(), there.get(), true, x.in(), to, testStream());
     addTo(all, out);
     lengthenRows(there.get(), there.get(), true, x.in(), to, testStream());
     addTo(all, out);

@@ -136,14 +136,6 @@ template <bool Last> void testTruncated(Lists &lists) {
   made.expectEqual("truncated", lists.usersThere);
   const genrec_domain *source = &lists.events->view, *domain = &made.host->view;
   expectSameMove(
-      source->count, domain->count, "derive",
-      [&](int64_t width, auto *x, int64_t ldX, auto *out) {
-        kernels::derive<Last>(&lists.step, source, domain, width, x, ldX, out);
-      },
-      [&](RowsIn x, RowsOut out) {
-        deriveRows(lists.eventsThere.get(), made.there.get(), Last, x, out, testStream());
-      });
-  expectSameMove(
       domain->count, source->count, "deriveGrad",
       [&](int64_t width, auto *x, int64_t ldX, auto *out) {
         kernels::deriveGrad<Last>(&lists.step, source, domain, width, x, ldX, out);

@@ -271,7 +271,7 @@ DEFECTS = [
     Defect("the last list has no end", DOMAINS, "ListDomains.*", "made.offsets[lists] = total;"),
     Defect("rows are compared too early", ROWS, "ListRows.PoolGradients", "__syncthreads();", behind="values[thread] = other, rows[thread] = rows[thread + by];"),
     Defect("rows in front of a truncated list are read", ROWS, "ListDomains.Truncated", "ordinal >= 0 && ordinal < length", "ordinal < length"),
-    Defect("rows beyond the domain are read", ROWS, "ListDomains.Truncated", "if (row >= domain->count)\n      return nullptr;", behind="struct FromTruncated {"),
+    Defect("rows beyond the domain are read", ROWS, "ListDomains.Truncated", "if (row >= source->count)\n      return nullptr;", behind="struct ToTruncated {"),
     Defect("all lanes note a row", ROWS, "ListRows.Shifted", "if (first == 0)\n        from.note(row, source != nullptr);",
            "from.note(row, source != nullptr);"),
     # Rows and sums of portions and ranks.

@@ -122,3 +122,45 @@ genrec.model @derived {
 // CHECK: 1 all: [2, 3, 10, 1, 20, 4, 30, 4, 40]
 // CHECK: 2 rejoined: [2, 3, 10, 1, 20, 4, 30, 4, 40]
 // CHECK: 3 place: [0, 1, 2, 3, 0, 0, 1, 2, 0]
+
+// -----
+
+// A kernel over a truncated list reads its rows where they lie in the whole list.
+
+!user = !genrec.domain<@user>
+!history = !genrec.domain<@history>
+!recent = !genrec.domain<@recent>
+!oldest = !genrec.domain<@oldest>
+!hi = tensor<?xi64, #genrec.rows<@history>>
+!ri = tensor<?xi64, #genrec.rows<@recent>>
+!oi2 = tensor<?x2xi64, #genrec.rows<@oldest>>
+
+genrec.model @untruncated {
+  genrec.domain @user
+  genrec.domain @history parent @user {column = "history"}
+  genrec.domain @recent parent @user kind derived
+  genrec.domain @oldest parent @user kind derived
+  genrec.program @main {
+    %user, %history = genrec.batch : !user, !history
+    %movie = genrec.feature %history "history.movie" : (!history) -> !hi
+    %recent = genrec.truncate %history {count = 2} : (!history) -> !recent
+    %oldest = genrec.truncate %history {count = 1, keep = #genrec<keep first>} : (!history) -> !oldest
+    %late = genrec.row_kernel %recent(%movie) attributes {
+        operand_roles = [#genrec<operand_role untruncated>], result_roles = [#genrec<result_role aligned>]} : (!recent, !hi) -> !ri {
+    ^bb0(%one: i64):
+      genrec.row_yield %one : i64
+    }
+    %early = genrec.row_kernel %oldest(%movie) attributes {
+        operand_roles = [#genrec<operand_role untruncated>], result_roles = [#genrec<result_role aligned>]} : (!oldest, !hi) -> !oi2 {
+    ^bb0(%one: i64):
+      %two = vector.broadcast %one : i64 to vector<2xi64>
+      genrec.row_yield %two : vector<2xi64>
+    }
+    genrec.output "late" %late : !ri
+    genrec.output "early" %early : !oi2
+  }
+}
+// CHECK: early:
+// CHECK-NEXT: [1, 1]
+// CHECK-NEXT: [4, 4]
+// CHECK: late: [2, 3, 4]

@@ -6,8 +6,8 @@
 
 // COUNT: genrec-differentiate parameters: 9
 // COUNT: genrec-differentiate tables: 1
-// COUNT: genrec-form-row-kernels kernels: 40
-// NAIVE: genrec-form-row-kernels kernels: 315
+// COUNT: genrec-form-row-kernels kernels: 43
+// NAIVE: genrec-form-row-kernels kernels: 322
 
 // Training reads the history alone; predictions read no label.
 

@@ -96,9 +96,7 @@ template <bool Last> void checkTruncate(const Ids &lengths, int64_t most) {
          source = Domain::child(root, lengths);
   Domain kept = makeTruncated<Last>(step, source, root.d.count, most);
   constexpr int64_t kWidth = 3, kGap = 2, kLd = kWidth + kGap;
-  std::vector<float> x = makeValues(source.d.count, kWidth, kGap), out(x.size(), NAN),
-                     back(x.size(), NAN);
-  k::derive<Last>(step, &source.d, &kept.d, kWidth, x.data(), kLd, out.data());
+  std::vector<float> back(static_cast<size_t>(source.d.count * kWidth), NAN);
   std::vector<float> gradient = makeValues(kept.d.count, kWidth, kGap, 500);
   k::deriveGrad<Last>(step, &source.d, &kept.d, kWidth, gradient.data(), kLd, back.data());
   int64_t row = 0, longest = 0;
@@ -113,9 +111,6 @@ template <bool Last> void checkTruncate(const Ids &lengths, int64_t most) {
       for (int64_t c = 0; c < kWidth; ++c) {
         ASSERT_EQ(back[static_cast<size_t>(from * kWidth + c)],
                   isKept ? gradient[static_cast<size_t>(row * kLd + c)] : 0.0f);
-        if (isKept)
-          ASSERT_EQ(out[static_cast<size_t>(row * kWidth + c)],
-                    x[static_cast<size_t>(from * kLd + c)]);
       }
       if (!isKept)
         continue;

@@ -56,15 +56,24 @@ void KernelOutliner::preparePlaces() {
         parents[path[height]] = getDomainMember(path[height], "parent", b.i64());
     }
   };
+  auto addAncestor = [&](FlatSymbolRefAttr ancestor) {
+    bool isInNest = llvm::any_of(
+        nest, [&](NestLoop &loop) { return loop.domain.getSymName() == ancestor.getValue(); });
+    if (!isInNest)
+      addParents(ancestor);
+  };
   for (auto [role, input] :
-       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs()))
-    if (role.getValue() == OperandRole::ancestor) {
-      FlatSymbolRefAttr ancestor = getRowDomain(input.getType());
-      bool isInNest = llvm::any_of(
-          nest, [&](NestLoop &loop) { return loop.domain.getSymName() == ancestor.getValue(); });
-      if (!isInNest)
-        addParents(ancestor);
-    }
+       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs())) {
+    FlatSymbolRefAttr domain = getRowDomain(input.getType());
+    if (role.getValue() == OperandRole::ancestor)
+      addAncestor(domain);
+    if (role.getValue() != OperandRole::untruncated || untruncated)
+      continue;
+    addAncestor(path[0].getParentAttr());
+    untruncated = getDomainMember(lookupDomain(kernel, domain), "offsets", b.i64());
+    if (!offsets.count(path[0]))
+      offsets[path[0]] = getDomainMember(path[0], "offsets", b.i64());
+  }
   bool draws = false;
   for (Operation &op : kernel.getBody().front()) {
     auto draw = dyn_cast<DrawOpInterface>(op);
@@ -255,6 +264,20 @@ Value KernelOutliner::getRowIndex(DomainOp domain) {
   return row;
 }
 
+// Both lists begin, or end, with the same row, so that their offsets there are as far apart as all
+// rows that are kept.
+Value KernelOutliner::getUntruncatedRow() {
+  if (untruncatedRow)
+    return untruncatedRow;
+  const bool keepsLast = kernel.getDomain().getDefiningOp<TruncateOp>().getKeep() == KeepKind::last;
+  Value at = getRowIndex(lookupDomain(kernel, path[0].getParentAttr()));
+  if (keepsLast)
+    at = b.named("list_end").add(at, b.integer(1));
+  Value distance = b.sub(b.loadElement(untruncated, at), b.loadElement(offsets[path[0]], at));
+  untruncatedRow = EmitCBuilder::kept(b.named("untruncated_row").add(nest.back().row, distance));
+  return untruncatedRow;
+}
+
 bool KernelOutliner::hasTableRows(unsigned input) {
   auto role = cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
   auto type = cast<RankedTensorType>(kernel.getInputs()[input].getType());
@@ -341,6 +364,8 @@ void KernelOutliner::bindInput(unsigned input) {
     row = nest.back().row;
   else if (role == OperandRole::ancestor)
     row = getRowIndex(lookupDomain(kernel, getRowDomain(type)));
+  else if (role == OperandRole::untruncated)
+    row = getUntruncatedRow();
   int64_t stride = row ? getRowAddress(value).stride : 0;
   EmitCBuilder named = b.named(getValueName(value) + "_row");
   Value offset = row ? getOffset(row, stride) : Value();
@@ -368,6 +393,7 @@ void KernelOutliner::bindInput(unsigned input) {
 }
 
 void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
+  untruncatedRow = {};
   for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
     if (!schedule.isThere(kernel.getBody().getArgument(input)) &&
         llvm::any_of(kernel.getBody().getArgument(input).getUsers(),

@@ -127,6 +127,9 @@ private:
   bool isSegmentSum(unsigned input);
   mlir::Value getRowCount();
   mlir::Value getRowIndex(DomainOp domain);
+  /// The number that the row of the innermost loop has in the list that its domain was truncated
+  /// from.
+  mlir::Value getUntruncatedRow();
   /// The height from which on the parents of rows lead to `ancestor`, which is not in the nest.
   size_t getParentsBegin(mlir::FlatSymbolRefAttr ancestor) const;
   /// The offset of row `row`.
@@ -162,6 +165,8 @@ private:
   llvm::DenseMap<mlir::Operation *, mlir::Value> parents, offsets;
   /// by input that is a segment sum: an array for one row
   llvm::DenseMap<unsigned, mlir::Value> sums;
+  mlir::Value untruncated;    ///< offsets of the list that the domain was truncated from
+  mlir::Value untruncatedRow; ///< what getUntruncatedRow gave in the current loop over rows
   mlir::Value identities, step;
   BodyBindings bindings;
 };

@@ -143,15 +143,8 @@ static RowKernelOp makeColumnKernel(TransformColumnsOp op,
   Value domain = op.getColumnDomain(column);
   FlatSymbolRefAttr own = cast<DomainType>(domain.getType()).getDomain();
   SmallVector<Attribute> roles;
-  for (auto [input, argument] :
-       llvm::zip(column.inputs, op.getBodies()[column.program].getArguments())) {
-    FlatSymbolRefAttr rows = getRowDomain(input.getType());
-    OperandRole role = isa<RankedTensorType>(argument.getType()) ? OperandRole::source
-                       : !rows                                   ? OperandRole::shared
-                       : rows == own                             ? OperandRole::aligned
-                                                                 : OperandRole::ancestor;
-    roles.push_back(OperandRoleAttr::get(context, role));
-  }
+  for (unsigned index = 0; index < column.inputs.size(); ++index)
+    roles.push_back(OperandRoleAttr::get(context, op.getInputRole(column, index)));
   Attribute result = ResultRoleAttr::get(context, ResultRole::aligned);
   auto kernel =
       RowKernelOp::create(builder, op.getLoc(), getRowsType(own, {}, builder.getI64Type()), domain,

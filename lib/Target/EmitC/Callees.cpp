@@ -85,7 +85,6 @@ static constexpr Callee callees[] = {
     {"kernels::concatDomains", BOTH("domains")},
     {"kernels::concatRows", BOTH("domains")},
     {"kernels::concatShared", BOTH("domains")},
-    {"kernels::derive", BOTH("domains")},
     {"kernels::deriveGrad", BOTH("domains")},
     {"kernels::fixedRows", BOTH("domains")},
     {"kernels::lengths", BOTH("domains")},

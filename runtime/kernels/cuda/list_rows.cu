@@ -38,19 +38,6 @@ __device__ int64_t keptBegin(const genrec_domain *source, int64_t list, int64_t 
   return last ? listEnd(source, list) - length : listBegin(source, list);
 }
 
-struct FromTruncated {
-  const genrec_domain *source, *domain;
-  bool last;
-  Places x;
-
-  __device__ const char *operator()(int64_t row) const {
-    if (row >= domain->count)
-      return nullptr;
-    const int64_t list = listOfRow(domain, row), begin = listBegin(domain, list);
-    return x.at(keptBegin(source, list, listEnd(domain, list) - begin, last) + row - begin);
-  }
-};
-
 struct ToTruncated {
   const genrec_domain *source, *domain;
   bool last;
@@ -358,11 +345,6 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 } // namespace
-
-void deriveRows(const genrec_domain *source, const genrec_domain *domain, bool last, RowsIn x,
-                RowsOut out, cudaStream_t stream) {
-  move(FromTruncated{source, domain, last, Places(x)}, out, placesOf(x), stream);
-}
 
 void deriveRowsGradient(const genrec_domain *source, const genrec_domain *domain, bool last,
                         RowsIn x, RowsOut out, cudaStream_t stream) {

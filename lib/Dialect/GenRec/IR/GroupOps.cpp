@@ -214,6 +214,20 @@ static bool fitsArgument(Value input, Type argument) {
   return argument == input.getType() || argument == getBodyType(input.getType());
 }
 
+OperandRole TransformColumnsOp::getInputRole(const Column &column, unsigned index) {
+  if (isa<RankedTensorType>(getBodies()[column.program].getArgument(index).getType()))
+    return OperandRole::source;
+  FlatSymbolRefAttr rows = getRowDomain(column.inputs[index].getType());
+  if (!rows)
+    return OperandRole::shared;
+  Value domain = getColumnDomain(column);
+  if (rows == domainOf(domain))
+    return OperandRole::aligned;
+  auto truncate = domain.getDefiningOp<TruncateOp>();
+  return truncate && rows == domainOf(truncate.getSource()) ? OperandRole::untruncated
+                                                            : OperandRole::ancestor;
+}
+
 LogicalResult TransformColumnsOp::verifyRegions() {
   for (auto [index, body] : llvm::enumerate(getBodies())) {
     auto yield = dyn_cast<RowYieldOp>(body.front().getTerminator());
@@ -223,16 +237,17 @@ LogicalResult TransformColumnsOp::verifyRegions() {
   }
   for (auto [index, column] : llvm::enumerate(getColumns())) {
     FlatSymbolRefAttr own = domainOf(getColumnDomain(column));
-    for (auto [input, argument] :
-         llvm::zip(column.inputs, getBodies()[column.program].getArguments())) {
+    for (auto [number, input, argument] :
+         llvm::enumerate(column.inputs, getBodies()[column.program].getArguments())) {
       if (!fitsArgument(input, argument.getType()))
         return emitOpError() << "column " << index << " gives " << describe(input.getType())
                              << " where program " << column.program << " takes "
                              << typeText(argument.getType());
       FlatSymbolRefAttr domain = getRowDomain(input.getType());
-      if (domain && domain != own && isInProgram(*this) && !isAncestor(*this, domain, own))
+      if (getInputRole(column, number) == OperandRole::ancestor && isInProgram(*this) &&
+          !isAncestor(*this, domain, own))
         return emitOpError() << "column " << index << " over " << own << " reads rows of " << domain
-                             << ", which is not above it";
+                             << ", which is neither above it nor what it was truncated from";
     }
   }
   return success();

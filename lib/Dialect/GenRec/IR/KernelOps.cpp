@@ -61,6 +61,12 @@ static LogicalResult verifyInput(RowKernelOp kernel, size_t index) {
     return !own && type.getRank() <= 1 ? success() : complain("shared, of rank 0 or 1");
   case OperandRole::source:
     return type.getRank() >= 1 ? success() : complain("rows, or shared of rank 1 or 2");
+  case OperandRole::untruncated: {
+    auto truncate = kernel.getDomain().getDefiningOp<TruncateOp>();
+    return truncate && own == domainOf(truncate.getSource())
+               ? success()
+               : complain("rows of the list that @" + domain.getValue() + " was truncated from");
+  }
   }
   llvm_unreachable("every operand role is handled");
 }

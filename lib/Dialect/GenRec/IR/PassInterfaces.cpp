@@ -115,6 +115,11 @@ FlatSymbolRefAttr FanoutOp::getKernelDomain() { return getRowDomain(getResult().
 OperandRole FanoutOp::getKernelOperandRole(unsigned) { return OperandRole::ancestor; }
 ResultRole FanoutOp::getKernelResultRole(unsigned) { return ResultRole::aligned; }
 
+bool DeriveOp::isKernelPart() { return bool(getDomain().getDefiningOp<TruncateOp>()); }
+FlatSymbolRefAttr DeriveOp::getKernelDomain() { return getRowDomain(getResult().getType()); }
+OperandRole DeriveOp::getKernelOperandRole(unsigned) { return OperandRole::untruncated; }
+ResultRole DeriveOp::getKernelResultRole(unsigned) { return ResultRole::aligned; }
+
 FlatSymbolRefAttr PoolOp::getKernelDomain() { return getRowDomain(getX().getType()); }
 OperandRole PoolOp::getKernelOperandRole(unsigned index) {
   return getPlainRole((*this)->getOperand(index));

@@ -42,10 +42,13 @@ static int64_t getElements(RankedTensorType tensor) {
 }
 
 void StepCosts::addTensor(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (tensor)
-    get(getRowDomain(tensor)).bytes +=
-        getElements(tensor) * getElementBytes(tensor.getElementType());
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    addRowOf(getRowDomain(tensor), tensor);
+}
+
+void StepCosts::addRowOf(FlatSymbolRefAttr domain, Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  get(domain).bytes += getElements(tensor) * getElementBytes(tensor.getElementType());
 }
 
 void StepCosts::addRow(Type type, int64_t elements) {

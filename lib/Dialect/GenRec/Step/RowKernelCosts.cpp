@@ -122,6 +122,11 @@ void BodyCost::visit(Operation *op) {
   row.flops += getOperations(op);
 }
 
+bool hasRole(RowKernelOp kernel, OperandRole wanted) {
+  return llvm::any_of(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(),
+                      [&](OperandRoleAttr role) { return role.getValue() == wanted; });
+}
+
 /// Adds the arrays of domains that a kernel reads: offsets of the lists that it pools, parents of
 /// the rows that it broadcasts from, identities.
 void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
@@ -152,6 +157,11 @@ void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
     for (size_t height = top; height < ancestor; ++height)
       if (ancestor > top && fetched.insert(height).second)
         costs.get(getSymbol(height)).bytes += kIndexBytes;
+  }
+  if (hasRole(kernel, OperandRole::untruncated)) { // the offsets of both lists
+    if (top == 0 && fetched.insert(0).second)
+      costs.get(own).bytes += kIndexBytes;
+    costs.get(getSymbol(1)).bytes += 2 * kIndexBytes;
   }
   if (draws)
     costs.get(own).bytes += kIndexBytes;
@@ -187,7 +197,9 @@ void genrec::addKernelCosts(RowKernelOp kernel, StepCosts &costs) {
         isa_and_nonnull<ParameterRowsOp>(input.getDefiningOp()))
       continue;
     // A part that was stored where it is joined is neither read nor written.
-    if (isJoinedInPlace(kernel, input))
+    if (role.getValue() == OperandRole::untruncated)
+      costs.addRowOf(kernel.getDomain().getType().getDomain(), input.getType());
+    else if (isJoinedInPlace(kernel, input))
       costs.addRow(input.getType(), -getRowSize(input.getType()));
     else if (isa<VectorType>(argument.getType()) && getRowDomain(input.getType()))
       costs.addRow(input.getType(), getReadElements(argument));

@@ -89,26 +89,15 @@ LogicalResult genrec::lowerCall(ConcatDomainsOp op, StageBuilder &stage) {
   return success();
 }
 
-/// Lowers derive and derive_grad; `derived` is made by truncate_domain or pad_domain.
-static LogicalResult lowerDerive(Operation *op, bool isGradient, FlatSymbolRefAttr derived,
-                                 StageBuilder &stage) {
-  Operation *maker = getMaker(op, derived);
-  if (!isa_and_nonnull<TruncateOp, PadOp>(maker))
-    return op->emitOpError() << "needs a domain made by truncate or pad, but @"
-                             << derived.getValue() << " is made by another op";
-  auto pad = dyn_cast<PadOp>(maker);
-  bool fromEnd =
-      pad ? pad.getSide() == PadSide::front : cast<TruncateOp>(maker).getKeep() == KeepKind::last;
-  StringRef callee = pad ? (isGradient ? "kernels::derivePaddedGrad" : "kernels::derivePadded")
-                         : (isGradient ? "kernels::deriveGrad" : "kernels::derive");
+/// Lowers derive and derive_grad; `maker` made the domain `derived` from a list.
+static void lowerDerive(Operation *op, StringRef callee, Operation *maker,
+                        FlatSymbolRefAttr derived, bool fromEnd, StageBuilder &stage) {
   Value x = op->getOperand(0), result = op->getResult(0);
-  SmallVector<Value> operands = {stage.getStep(),          stage.getDomain(maker->getOperand(0)),
-                                 stage.getDomain(derived), stage.getPointer(x),
-                                 stage.getStride(x),       stage.getPointer(result)};
   EmitCBuilder b = stage.at(op);
-  operands.insert(operands.begin() + 3, getWidth(b, x));
-  b.callVoid(callee, operands, {b.templateBool(fromEnd)});
-  return success();
+  b.callVoid(callee,
+             {stage.getStep(), stage.getDomain(maker->getOperand(0)), stage.getDomain(derived),
+              getWidth(b, x), stage.getPointer(x), stage.getStride(x), stage.getPointer(result)},
+             {b.templateBool(fromEnd)});
 }
 
 /// Lowers pair_rows and pair_sum; `pairs` is the domain of pairs, `second` that of each pair's
@@ -227,11 +216,28 @@ LogicalResult genrec::lowerCall(ConcatSharedOp op, StageBuilder &stage) {
 }
 
 LogicalResult genrec::lowerCall(DeriveOp op, StageBuilder &stage) {
-  return lowerDerive(op, /*isGradient=*/false, getRowDomain(op.getResult().getType()), stage);
+  auto pad = op.getDomain().getDefiningOp<PadOp>();
+  if (!pad)
+    return op.emitOpError() << "has rows of a truncated list, which kernels read where they lie; "
+                               "run --genrec-form-row-kernels before";
+  lowerDerive(op, "kernels::derivePadded", pad, getRowDomain(op.getResult().getType()),
+              pad.getSide() == PadSide::front, stage);
+  return success();
 }
 
 LogicalResult genrec::lowerCall(DeriveGradOp op, StageBuilder &stage) {
-  return lowerDerive(op, /*isGradient=*/true, getRowDomain(op.getX().getType()), stage);
+  FlatSymbolRefAttr derived = getRowDomain(op.getX().getType());
+  Operation *maker = getMaker(op, derived);
+  if (auto pad = dyn_cast_or_null<PadOp>(maker))
+    lowerDerive(op, "kernels::derivePaddedGrad", pad, derived, pad.getSide() == PadSide::front,
+                stage);
+  else if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
+    lowerDerive(op, "kernels::deriveGrad", truncate, derived, truncate.getKeep() == KeepKind::last,
+                stage);
+  else
+    return op.emitOpError() << "needs a domain made by truncate or pad, but @" << derived.getValue()
+                            << " is made by another op";
+  return success();
 }
 
 LogicalResult genrec::lowerCall(PairRowsOp op, StageBuilder &stage) {

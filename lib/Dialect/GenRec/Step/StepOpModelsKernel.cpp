@@ -17,7 +17,7 @@ bool readsOwnRows(RowKernelOp kernel, FlatSymbolRefAttr domain) {
   for (auto [role, input] :
        llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs())) {
     bool isOwn = isRowsOf(input, domain);
-    if (role.getValue() == OperandRole::ancestor ||
+    if (role.getValue() == OperandRole::ancestor || role.getValue() == OperandRole::untruncated ||
         isOwn != (role.getValue() == OperandRole::aligned))
       return false;
   }
@@ -70,6 +70,25 @@ struct RowKernelStep : StepModel<RowKernelStep, RowKernelOp> {
   }
 };
 
+struct TransformColumnsStep : StepModel<TransformColumnsStep, TransformColumnsOp> {
+  /// Of a list that its domain was truncated from, a column reads the rows that were kept.
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto transform = cast<TransformColumnsOp>(op);
+    for (const TransformColumnsOp::Column &column : transform.getColumns())
+      for (auto [index, input] : llvm::enumerate(column.inputs))
+        if (transform.getInputRole(column, index) == OperandRole::untruncated)
+          costs.addRowOf(getColumnRows(transform, column), input.getType());
+        else
+          costs.addTensor(input.getType());
+    for (Value result : op->getResults())
+      costs.addTensor(result.getType());
+  }
+  static FlatSymbolRefAttr getColumnRows(TransformColumnsOp op,
+                                         const TransformColumnsOp::Column &column) {
+    return cast<DomainType>(op.getColumnDomain(column).getType()).getDomain();
+  }
+};
+
 /// A launch has the costs of the row kernel that it was made from (`genrec.costs`).
 struct LaunchStep : StepModel<LaunchStep, LaunchOp> {
   StepKind getStepKind(Operation *) const { return StepKind::kernel; }
@@ -91,5 +110,5 @@ void genrec::attachKernelModels(MLIRContext *context) {
   RowKernelOp::attachInterface<RowKernelStep>(*context);
   LaunchOp::attachInterface<LaunchStep>(*context);
   LaunchColumnsOp::attachInterface<LaunchColumnsStep>(*context);
-  attachModels<PlainCall, TransformColumnsOp>(context);
+  TransformColumnsOp::attachInterface<TransformColumnsStep>(*context);
 }

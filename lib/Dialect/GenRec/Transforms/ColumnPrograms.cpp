@@ -62,9 +62,11 @@ FailureOr<Value> BodyBuilder::build(Value value) {
     return result = arith::ConstantOp::create(builder, op->getLoc(), number).getResult();
   }
   if (!isTransform(op)) {
-    // A fan-out is an input with the row of the ancestor.
+    // A fan-out is an input with the row of the ancestor, a truncated list one with its whole list.
     if (auto fanout = dyn_cast_or_null<FanoutOp>(op))
       value = fanout.getX();
+    else if (auto derive = dyn_cast_or_null<DeriveOp>(op); derive && derive.isKernelPart())
+      value = derive.getX();
     body.inputs.push_back(value);
     return result = body.block->addArgument(getBodyType(value.getType()), value.getLoc());
   }

@@ -296,7 +296,8 @@ void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
   splitGroup(key, group);
 }
 
-/// Splits ops without common ops and inputs into separate kernels.
+/// Splits ops without common ops and inputs into separate kernels. What reads rows of the list that
+/// the domain was truncated from has the offsets of both lists in common.
 void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
   llvm::EquivalenceClasses<void *> classes;
   for (Operation *op : group.body) {
@@ -313,6 +314,8 @@ void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
           classes.unionSets(op, value.getDefiningOp());
       } else if (*role != OperandRole::shared) {
         classes.unionSets(op, value.getAsOpaquePointer());
+        if (*role == OperandRole::untruncated)
+          classes.unionSets(op, &group);
       }
     }
   }

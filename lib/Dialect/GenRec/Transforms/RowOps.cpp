@@ -5,7 +5,10 @@
 using namespace mlir;
 using namespace genrec;
 
-bool genrec::isRowOp(Operation *op) { return isa<RowwiseOpInterface, KernelPartOpInterface>(op); }
+bool genrec::isRowOp(Operation *op) {
+  auto part = dyn_cast<KernelPartOpInterface>(op);
+  return part ? part.isKernelPart() : isa<RowwiseOpInterface>(op);
+}
 
 FlatSymbolRefAttr genrec::getRowOpDomain(Operation *op) {
   auto part = dyn_cast<KernelPartOpInterface>(op);

@@ -140,7 +140,7 @@ genrec.model @m {
     %user = genrec.feature %request "user" : (!req) -> !id
     %movie = genrec.feature %history "history.movie" : (!hist) -> !hid
     %both = genrec.stack_domains %request, %history : (!req, !hist) -> !both
-    // expected-error@+1 {{'genrec.transform_columns' op column 0 over @request reads rows of @history, which is not above it}}
+    // expected-error@+1 {{'genrec.transform_columns' op column 0 over @request reads rows of @history, which is neither above it nor what it was truncated from}}
     %0 = genrec.transform_columns (%movie, %movie) into (%both) {programs = array<i64: 0, 0>} : (!hid, !hid, !both) -> !keys { ^bb0(%i: i64): genrec.row_yield %i : i64 }
   }
 }

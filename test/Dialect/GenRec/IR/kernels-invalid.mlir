@@ -84,6 +84,24 @@ func.func @test(%d: !request, %x: !evec) {
 
 // -----
 
+// An untruncated input has rows of the list that the domain was truncated from.
+!event = !genrec.domain<@event>
+!recent = !genrec.domain<@recent>
+!vec = tensor<?x8xf32, #genrec.rows<@recent>>
+func.func @test(%e: !event, %x: !vec) {
+  %d = genrec.truncate %e {count = 1 : i64} : (!event) -> !recent
+  // expected-error@+1 {{'genrec.row_kernel' op 'input 0' has role untruncated, so it must be rows of the list that @recent was truncated from, but is rows of @recent, [8] x f32}}
+  %0 = genrec.row_kernel %d(%x) attributes {
+      operand_roles = [#genrec<operand_role untruncated>], result_roles = [#genrec<result_role aligned>]}
+      : (!recent, !vec) -> (!vec) {
+  ^bb0(%a: vector<8xf32>):
+    genrec.row_yield %a : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
 // An ancestor input has rows of another domain.
 !request = !genrec.domain<@request>
 !vec = tensor<?x8xf32, #genrec.rows<@request>>

@@ -5,11 +5,11 @@
 
 // Chains of one shape are one program; what they differ in are operands. A null has the key -1.
 
-// COUNT: fuse-columns: 7
-// COUNT: share-column-program: 2
-// COUNT: genrec-fuse-transforms columns: 7
-// COUNT: genrec-fuse-transforms launches: 2
-// COUNT: genrec-fuse-transforms programs: 5
+// COUNT: fuse-columns: 10
+// COUNT: share-column-program: 3
+// COUNT: genrec-fuse-transforms columns: 10
+// COUNT: genrec-fuse-transforms launches: 3
+// COUNT: genrec-fuse-transforms programs: 7
 // COUNT: genrec-fuse-transforms transforms: 6
 
 // OFF-NOT: genrec.transform_columns
@@ -138,5 +138,48 @@ genrec.model @ancestors {
     %b = genrec.lookup %i in @items : (tensor<?xi64, #genrec.rows<@event>>) -> tensor<?x4xf32, #genrec.rows<@event>>
     genrec.output "a" %a : tensor<?x4xf32, #genrec.rows<@event>>
     genrec.output "b" %b : tensor<?x4xf32, #genrec.rows<@event>>
+  }
+}
+
+// -----
+
+// Ids of a truncated list are read where they lie in the whole list: no copy of the rows that are kept is left. Columns
+// of one list share a program. Of a padded list there is no such row, so its ids are brought there before.
+
+// CHECK-LABEL: genrec.model @truncated
+// CHECK-DAG: %[[I:.*]] = genrec.feature %{{.*}} "event.i"
+// CHECK-DAG: %[[J:.*]] = genrec.feature %{{.*}} "event.j"
+// CHECK-DAG: %[[K:.*]] = genrec.feature %{{.*}} "event.k"
+// CHECK-DAG: %[[LONG:.*]] = genrec.derive %[[K]]
+// CHECK-NOT: genrec.derive
+// CHECK: genrec.transform_columns(%[[I]], %{{.*}}, %[[J]], %{{.*}}, %[[LONG]]) into(
+// CHECK-SAME: programs = array<i64: 0, 0, 1>
+// PLAN-LABEL: genrec.model @truncated
+// OFF-LABEL: genrec.model @truncated
+// OFF: genrec.derive
+genrec.model @truncated {
+  genrec.domain @user
+  genrec.domain @event parent @user {column = "event"}
+  genrec.domain @recent parent @user kind derived
+  genrec.domain @long parent @user kind derived
+  genrec.table @a dim 4 {id_bits = 20 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @b dim 4 {id_bits = 20 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @c dim 4 {id_bits = 20 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %user, %event = genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>
+    %recent = genrec.truncate %event {count = 3} : (!genrec.domain<@event>) -> !genrec.domain<@recent>
+    %long = genrec.pad %event {count = 9} : (!genrec.domain<@event>) -> !genrec.domain<@long>
+    %i = genrec.feature %event "event.i" {id_bits = 20 : i64} : (!genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    %j = genrec.feature %event "event.j" {id_bits = 20 : i64} : (!genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    %k = genrec.feature %event "event.k" {id_bits = 20 : i64} : (!genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    %di = genrec.derive %i into %recent : (tensor<?xi64, #genrec.rows<@event>>, !genrec.domain<@recent>) -> tensor<?xi64, #genrec.rows<@recent>>
+    %dj = genrec.derive %j into %recent : (tensor<?xi64, #genrec.rows<@event>>, !genrec.domain<@recent>) -> tensor<?xi64, #genrec.rows<@recent>>
+    %dk = genrec.derive %k into %long : (tensor<?xi64, #genrec.rows<@event>>, !genrec.domain<@long>) -> tensor<?xi64, #genrec.rows<@long>>
+    %a = genrec.lookup %di in @a : (tensor<?xi64, #genrec.rows<@recent>>) -> tensor<?x4xf32, #genrec.rows<@recent>>
+    %b = genrec.lookup %dj in @b : (tensor<?xi64, #genrec.rows<@recent>>) -> tensor<?x4xf32, #genrec.rows<@recent>>
+    %c = genrec.lookup %dk in @c : (tensor<?xi64, #genrec.rows<@long>>) -> tensor<?x4xf32, #genrec.rows<@long>>
+    genrec.output "a" %a : tensor<?x4xf32, #genrec.rows<@recent>>
+    genrec.output "b" %b : tensor<?x4xf32, #genrec.rows<@recent>>
+    genrec.output "c" %c : tensor<?x4xf32, #genrec.rows<@long>>
   }
 }

@@ -2,8 +2,8 @@
 // RUN: genrec-opt %S/fuse-transforms.mlir --genrec-graph-pipeline --genrec-pass-statistics --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
 // Twice, before and after factor-lookups.
-// COUNT: genrec-verify-ownership columns: 28
-// COUNT: genrec-verify-ownership tables: 18
+// COUNT: genrec-verify-ownership columns: 34
+// COUNT: genrec-verify-ownership tables: 24
 // COUNT: genrec-verify-ownership updates: 4
 
 // A table with two owners.

@@ -117,8 +117,8 @@ def GenRec_TransformColumnsOp : GenRec_Op<"transform_columns", [GenRec_MakesMerg
     Each region is a *column program*: it computes one row of a column, like the body of a
     `genrec.row_kernel`, and yields one i64, a key. Column c runs program `programs[c]` on the next
     operands of `inputs`, one per block argument of the program: rows of the column's domain, rows
-    of an ancestor, a shared scalar (the constants in which columns of one program differ), or a
-    shared [n] tensor that the body searches. Each result belongs to one of `domains`, which are
+    of an ancestor or of the list that the domain was truncated from, a shared scalar (the constants
+    in which columns of one program differ), or a shared [n] tensor that the body searches. Each result belongs to one of `domains`, which are
     made by `genrec.stack_domains`: the columns are the parts of the first result in order, then
     those of the second.
 
@@ -154,6 +154,8 @@ def GenRec_TransformColumnsOp : GenRec_Op<"transform_columns", [GenRec_MakesMerg
     ::llvm::SmallVector<Column> getColumns();
     /// The domain over whose rows a column runs.
     ::mlir::Value getColumnDomain(const Column &column);
+    /// How the kernel of a column's program reads input `index` of the column.
+    ::genrec::OperandRole getInputRole(const Column &column, unsigned index);
   }];
 }
 

@@ -201,6 +201,10 @@ def GenRec_KernelPartOpInterface : OpInterface<"KernelPartOpInterface"> {
     or sums rows. For a row-wise op (`RowwiseOpInterface`) the default roles are used.
   }];
   let methods = [
+    InterfaceMethod<"Whether this op can be part of a kernel, as ops of its kind can.",
+      "bool", "isKernelPart", (ins), [{}], [{
+      return true;
+    }]>,
     InterfaceMethod<"The domain over whose rows the kernel iterates, or null.",
       "::mlir::FlatSymbolRefAttr", "getKernelDomain", (ins)>,
     InterfaceMethod<"How the kernel reads operand `index`.",

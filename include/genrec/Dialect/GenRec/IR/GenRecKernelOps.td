@@ -10,7 +10,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def GenRec_OperandRole : GenRec_Enum<"OperandRole", "how a row kernel reads an operand", [
   I32EnumAttrCase<"aligned", 0>, I32EnumAttrCase<"ancestor", 1>,
-  I32EnumAttrCase<"shared", 2>, I32EnumAttrCase<"source", 3>]>;
+  I32EnumAttrCase<"shared", 2>, I32EnumAttrCase<"source", 3>,
+  I32EnumAttrCase<"untruncated", 4>]>;
 def GenRec_OperandRoleAttr : GenRec_EnumAttr<GenRec_OperandRole, "operand_role">;
 def GenRec_ResultRole : GenRec_Enum<"ResultRole", "where a row kernel writes a result", [
   I32EnumAttrCase<"aligned", 0>, I32EnumAttrCase<"pooled", 1>,
@@ -36,7 +37,8 @@ def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_KernelPart, GenRec_Roun
     - aligned: the row of this domain: a scalar (row shape []) or `vector<dxT>` (row shape [d]);
     - ancestor: the row of an ancestor domain that this row belongs to (a free broadcast);
     - shared: a whole shared tensor of rank 0 or 1, as a scalar or vector;
-    - source: a tensor that body ops gather from (it stays a tensor).
+    - source: a tensor that body ops gather from (it stays a tensor);
+    - untruncated: this row, as it lies in the list that `genrec.truncate` made this domain from.
 
     Then one `!genrec.accumulator` argument per reduced or scattered result, in the order of the
     results. `genrec.row_yield` yields one value per *aligned* or *pooled* result, in the order of

@@ -18,13 +18,15 @@ def GenRec_MoveOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_MoveOpsDocs in {
 
-def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_TreeLocal, GenRec_PassesRowsOn, Pure,
+def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_TreeLocal, GenRec_IsOperandRow, GenRec_PassesRowsOn, Pure,
+    DeclareOpInterfaceMethods<GenRec_KernelPartOpInterface, ["isKernelPart"]>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "moves a value into a domain made by truncate or pad";
   let description = [{
     Keeps the rows that `truncate` kept, and gives 0 in the rows that `pad` added. `domain` is the
     result of a `genrec.truncate` or `genrec.pad` whose source is x's domain. Row shape and element
-    type are x's (strings cannot be padded). The gradient is `genrec.derive_grad`.
+    type are x's (strings cannot be padded). The gradient is `genrec.derive_grad`. Kernels read the
+    rows that `truncate` kept where they lie.
 
     ```mlir
     %recent_movie = genrec.derive %movie into %event

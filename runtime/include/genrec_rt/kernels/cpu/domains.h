@@ -199,20 +199,8 @@ inline void concatShared(float *to, int64_t count, const float *const *parts,
 // Moving values
 //===----------------------------------------------------------------------===//
 
-/// Rows of `source` that `domain`, made by truncate<Last>, kept.
-template <bool Last, class T>
-inline void derive(genrec_step *step, const genrec_domain *source,
-                   const genrec_domain *domain, int64_t width, const T *x,
-                   int64_t ldX, T *out) {
-  detail::forEachList(step, domain, [&](int64_t list) {
-    int64_t length = detail::listLength(domain, list);
-    int64_t from = detail::keptBegin<Last>(source, list, length);
-    detail::copyRows(x + from * ldX, ldX, width, length,
-                     out + domain->offsets[list] * width);
-  });
-}
-
-/// The adjoint: rows of the truncated `domain` back in `source`, 0 elsewhere.
+/// Rows of `domain`, made by truncate<Last>, back in `source`, 0 elsewhere: the adjoint of what row
+/// kernels read of a truncated list.
 template <bool Last, class T>
 inline void deriveGrad(genrec_step *step, const genrec_domain *source,
                        const genrec_domain *domain, int64_t width, const T *x,

@@ -123,13 +123,6 @@ void concatDomains(genrec_step *step, const genrec_domain *above, genrec_domain 
 //===----------------------------------------------------------------------===//
 
 template <bool Last, class T>
-void derive(genrec_step *step, const genrec_domain *source, const genrec_domain *domain,
-            int64_t width, const T *x, int64_t ldX, T *out) {
-  cuda::deriveRows(source->device, domain->device, Last, cuda::rowsIn(x, ldX),
-                   cuda::rowsOut(out, domain->capacity, width), streamOf(step));
-}
-
-template <bool Last, class T>
 void deriveGrad(genrec_step *step, const genrec_domain *source, const genrec_domain *domain,
                 int64_t width, const T *x, int64_t ldX, T *out) {
   cuda::deriveRowsGradient(source->device, domain->device, Last, cuda::rowsIn(x, ldX),

@@ -35,10 +35,7 @@ template <class T> RowsOut rowsOut(T *values, int64_t capacity, int64_t width) {
   return {values, capacity, width * static_cast<int64_t>(sizeof(T))};
 }
 
-/// Rows of `source` that `domain`, a truncated one (truncateLists), kept.
-void deriveRows(const genrec_domain *source, const genrec_domain *domain, bool last, RowsIn x,
-                RowsOut out, cudaStream_t stream);
-/// The adjoint: rows of `domain` back in `source`, 0 elsewhere.
+/// Rows of `domain`, a truncated one (truncateLists), back in `source`, 0 elsewhere.
 void deriveRowsGradient(const genrec_domain *source, const genrec_domain *domain, bool last,
                         RowsIn x, RowsOut out, cudaStream_t stream);
 
