@@ -1,14 +1,16 @@
-// Transforms of many columns in one launch (columns.h).
+// Transforms of many columns, by the kernels that compiled models run (columns.py).
 //
 //   bench-cuda-columns [--dry-run] [--only <group>] [<file.json>]
 //
 // small: 100 columns of 10 k values, a value per row, from enqueue until done, as the host sees it.
-// ragged: 600 columns of 100 k values each in lists of up to 20, of which the last 15 are kept;
-// rates count values read and written.
+// ragged: 600 columns of 100 k values each in lists of up to 20, of which the last 15 are kept: the
+// truncated domain is made, and all columns run; rates count values read and written.
 
 #include "timing.h"
 
-#include "genrec_rt/kernels/cuda/columns.h"
+#include "columns_kernels.h"
+
+#include "genrec_rt/kernels/cuda/list_domains.h"
 
 #include <chrono>
 
@@ -17,58 +19,96 @@ namespace {
 using namespace genrec::bench;
 using namespace genrec::rt::cuda;
 
-struct Columns {
-  Columns(int64_t count, int64_t valuesEach, int64_t longest, int64_t most) {
+/// The domains of the models, as they number them.
+enum Domain { kUsers, kEvents, kRecent, kDomains };
+
+/// The columns of a model: their rows, and what launchColumns takes.
+class Columns {
+public:
+  /// Lists of `longest` entries and less; 1: a value per row.
+  Columns(int64_t valuesEach, int64_t longest) {
     std::mt19937_64 random(7);
     std::vector<int64_t> offsets = {0};
     while (offsets.back() < valuesEach) {
       const auto length = longest == 1 ? 1 : static_cast<int64_t>(random() % (longest + 1));
       offsets.push_back(std::min(valuesEach, offsets.back() + length));
-      kept += std::min(offsets.back() - offsets[offsets.size() - 2], most);
+      kept += std::min(offsets.back() - offsets[offsets.size() - 2], kMost);
     }
-    kept *= count;
-    values = count * valuesEach;
-    std::vector<double> edges;
-    for (int i = 0; i < 100; ++i)
-      edges.push_back(i * 1e7);
-    const double *deviceEdges = arrays.of(edges);
-    const int64_t *deviceOffsets = arrays.of(offsets);
-    std::vector<ColumnDescriptor> table;
-    for (int64_t c = 0; c < count; ++c) {
-      ColumnDescriptor column;
-      column.values = arrays.of(randomIds(valuesEach, 1000000000, static_cast<uint64_t>(c)));
-      column.offsets = deviceOffsets;
-      column.rows = static_cast<int64_t>(offsets.size()) - 1;
-      column.most = most;
-      column.out = arrays.of<int64_t>(valuesEach);
-      column.outOffsets = arrays.of<int64_t>(static_cast<int64_t>(offsets.size()));
-      for (ColumnParameters &parameters : column.parameters) {
-        parameters.seed = c;
-        parameters.divisor = 100000 + c;
-        parameters.edges = deviceEdges;
-        parameters.edgeCount = static_cast<int64_t>(edges.size());
-      }
-      table.push_back(column);
-    }
-    descriptors = arrays.of(table);
-    this->count = count;
-    isCut = most < longest;
+    const auto lists = static_cast<int64_t>(offsets.size()) - 1;
+    auto *there = arrays.of<genrec_domain>(kDomains);
+    recent = {there + kRecent,
+              kept,
+              lists,
+              arrays.of<int64_t>(lists + 1),
+              arrays.of<int64_t>(kept),
+              arrays.of<uint64_t>(kept),
+              arrays.of<char>(kListScratchBytes)};
+    const auto *identity = arrays.of(std::vector<uint64_t>(static_cast<size_t>(valuesEach)));
+    events = there + kEvents;
+    domains = {{lists, lists, nullptr, nullptr, nullptr, nullptr, lists, there},
+               {valuesEach, valuesEach, arrays.of(offsets), parentsOf(offsets), identity, there,
+                longest, there + kEvents},
+               {kept, kept, recent.offsets, recent.parent, recent.identity, there, kMost,
+                there + kRecent}};
+    GENREC_CUDA_CHECK(cudaMemcpy(there, domains.data(), domains.size() * sizeof(genrec_domain),
+                                 cudaMemcpyHostToDevice));
+    genrec_step seen{};
+    seen.domains = there;
+    step.domains = domains.data();
+    step.device = arrays.of(std::vector<genrec_step>{seen});
+    rows = longest == 1 ? lists : kept;
+    valuesOfColumn = valuesEach;
   }
-  template <class Program> void run(cudaStream_t stream) const {
-    runColumns<Program>(descriptors, count, values, isCut, stream);
+
+  /// Truncates the lists, where they are truncated, and runs `kernel` for all columns.
+  template <int Count, class Kernel>
+  void run(const kernels::ColumnShape (&shapes)[Count], Kernel kernel, bool isCut,
+           cudaStream_t stream) {
+    if (pointers.empty()) {
+      for (int c = 0; c < Count; ++c)
+        addPointers(shapes[c], c);
+      GENREC_CUDA_CHECK(cudaDeviceSynchronize()); // a copy may be under way behind its call
+    }
+    step.stream = stream;
+    if (isCut)
+      truncateLists(events, kMost, /*last=*/true, recent, stream);
+    kernels::launchColumns(&step, shapes, kernel, pointers.data());
+  }
+  /// Bytes of what is read and written of `columns`.
+  double megabytes(int64_t columns) const { return 8e-6 * static_cast<double>(2 * kept * columns); }
+
+private:
+  static constexpr int64_t kMost = 15; ///< KEPT of columns.py
+
+  int64_t *parentsOf(const std::vector<int64_t> &offsets) {
+    std::vector<int64_t> parents;
+    for (size_t list = 0; list + 1 < offsets.size(); ++list)
+      parents.insert(parents.end(), static_cast<size_t>(offsets[list + 1] - offsets[list]),
+                     static_cast<int64_t>(list));
+    return arrays.of(parents);
+  }
+  /// A column's ids, what it differs by from others (a divisor, if there is one, and its table's
+  /// bits), and its keys.
+  void addPointers(const kernels::ColumnShape &shape, int64_t column) {
+    pointers.push_back(
+        arrays.of(randomIds(valuesOfColumn, 1000000000, static_cast<uint64_t>(column))));
+    if (shape.pointers == 4)
+      pointers.push_back(arrays.of(std::vector<int64_t>{100000 + column}));
+    if (shape.pointers >= 3)
+      pointers.push_back(arrays.of(std::vector<int64_t>{column << 52}));
+    pointers.push_back(arrays.of<int64_t>(rows));
   }
 
   Arrays arrays;
-  const ColumnDescriptor *descriptors = nullptr;
-  int64_t count = 0, values = 0, kept = 0;
-  bool isCut = false;
+  std::vector<genrec_domain> domains;
+  NewLists recent;
+  genrec_domain *events = nullptr;
+  genrec_step step{};
+  int64_t kept = 0, rows = 0, valuesOfColumn = 0;
+  std::vector<void *> pointers;
 };
 
-using Hashed = ColumnProgram<HashXxh3, Modulo>;
-using Bucketed = ColumnProgram<Bucketize>;
-
 void small(Report &report, cudaStream_t stream) {
-  const Columns columns(100, 10000, 1, INT64_MAX);
   auto enqueueToDone = [&](auto run) {
     std::vector<double> times;
     for (int i = 0; i < 3 * kRepeats; ++i) {
@@ -82,21 +122,42 @@ void small(Report &report, cudaStream_t stream) {
     std::sort(times.begin(), times.end());
     return times[times.size() / 2];
   };
-  report.add("bucketize 100 x 10 k, enqueue to done",
-             enqueueToDone([&] { columns.run<Bucketed>(stream); }), "us");
-  report.add("hash and mod 100 x 10 k, enqueue to done",
-             enqueueToDone([&] { columns.run<Hashed>(stream); }), "us");
+  Columns bucketed(10000, 1), hashed(10000, 1);
+  report.add("bucketize 100 x 10 k, enqueue to done", enqueueToDone([&] {
+               using namespace small_bucketed;
+               bucketed.run(run_transform_columns_columns, run_transform_columns, false, stream);
+             }),
+             "us");
+  report.add("hash and mod 100 x 10 k, enqueue to done", enqueueToDone([&] {
+               using namespace small_hashed;
+               hashed.run(run_transform_columns_columns, run_transform_columns, false, stream);
+             }),
+             "us");
 }
 
 void ragged(Report &report, cudaStream_t stream) {
-  const Columns columns(600, 100000, 20, 15);
-  auto rate = [&](auto body) {
-    return 8e-6 * static_cast<double>(2 * columns.kept) / coldMilliseconds(stream, kRepeats, body);
+  constexpr int64_t kColumns = std::size(ragged_hashed::run_transform_columns_columns);
+  auto rate = [&](Columns &columns, auto body) {
+    return columns.megabytes(kColumns) / coldMilliseconds(stream, kRepeats, body);
   };
-  report.add("truncate, hash and mod, 600 ragged columns, 60 M values",
-             rate([&](cudaStream_t s) { columns.run<Hashed>(s); }), "GB/s");
+  {
+    Columns columns(100000, 20);
+    using namespace ragged_hashed;
+    report.add("truncate, hash and mod, 600 ragged columns, 60 M values",
+               rate(columns,
+                    [&](cudaStream_t s) {
+                      columns.run(run_transform_columns_columns, run_transform_columns, true, s);
+                    }),
+               "GB/s");
+  }
+  Columns columns(100000, 20);
+  using namespace ragged_bucketed;
   report.add("truncate and bucketize, 600 ragged columns, 60 M values",
-             rate([&](cudaStream_t s) { columns.run<Bucketed>(s); }), "GB/s");
+             rate(columns,
+                  [&](cudaStream_t s) {
+                    columns.run(run_transform_columns_columns, run_transform_columns, true, s);
+                  }),
+             "GB/s");
 }
 
 } // namespace

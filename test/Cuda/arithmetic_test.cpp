@@ -10,10 +10,12 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/remainder.h"
 #include "genrec_rt/kernels/shared/math.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <random>
 
 namespace genrec::rt::cuda::test {
 namespace {
@@ -69,6 +71,33 @@ TEST(Arithmetic, FactorsHaveNoDenormals) {
   EXPECT_TRUE(std::isnan(r.back()));
   EXPECT_EQ(f.back() & 0x7F80, 0x7F80); // NaN, not infinity
   EXPECT_NE(f.back() & 0x7F, 0);
+}
+
+__global__ void takeRemainders(int64_t *values, int64_t count, int64_t divisor) {
+  for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+    values[i] = kernels::remainderBy(values[i], divisor);
+}
+
+TEST(Arithmetic, RemaindersByTheReciprocal) {
+  std::mt19937_64 random(11);
+  std::vector<int64_t> divisors = {1, 2, 3, 7, 1000, INT64_MAX, INT64_MAX - 1, int64_t(1) << 62};
+  for (int bits = 1; bits < 63; ++bits)
+    divisors.push_back(std::max<int64_t>(1, static_cast<int64_t>(random() >> (64 - bits))));
+  for (int64_t divisor : divisors) {
+    std::vector<int64_t> values = {0,           1,         -1,        divisor,      -divisor,
+                                   divisor - 1, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+    for (int i = 0; i < 2000; ++i) {
+      const auto any = static_cast<int64_t>(random() >> (random() % 64));
+      values.insert(values.end(),
+                    {any, -any, any / divisor * divisor, any / divisor * divisor - 1});
+    }
+    Copy<int64_t> onDevice(values);
+    GENREC_CUDA_LAUNCH(testStream(), (LaunchShape{1, kWarp}), takeRemainders, onDevice.data(),
+                       static_cast<int64_t>(values.size()), divisor);
+    const std::vector<int64_t> remainders = onDevice.fetch();
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(remainders[i], values[i] % divisor) << values[i] << " % " << divisor;
+  }
 }
 
 } // namespace

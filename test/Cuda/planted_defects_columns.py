@@ -1,22 +1,24 @@
 # ruff: noqa: E501 -- a defect per line
-"""Defects of the tiles in which columns are computed, and of the softmax over a batch's items."""
+"""Defects of launches of many columns, and of the softmax over a batch's items."""
 
 from planting import Defect
 
-COLUMNS, IN_BATCH = "include/genrec_rt/kernels/cuda/columns.h", "kernels/cuda/in_batch_softmax.cu"
+BODIES, LAUNCH = (f"include/genrec_rt/kernels/cuda/{name}.h" for name in ("column_bodies", "launch"))
+IN_BATCH = "kernels/cuda/in_batch_softmax.cu"
+COLUMN_TESTS = "ColumnBodies.*"
 
 COLUMN_DEFECTS = [
-    Defect("columns of groups before have no tiles", COLUMNS, "Columns.TwoThousand*", "before + exclusiveBlockSum<kColumnThreads>(own.tiles, sum)",
-           "exclusiveBlockSum<kColumnThreads>(own.tiles, sum)"),
-    Defect("a tile's column is read before it is known", COLUMNS, "Columns.Uncut*", "__syncthreads(); // the tile is", "; // the tile is"),
-    Defect("the next tile's column is known too early", COLUMNS, "Columns.Uncut*", "__syncthreads(); // all have", "; // all have"),
-    Defect("a column without values has no tile", COLUMNS, "Columns.Uncut*", "int64_t(1)", "int64_t(0)"),
-    Defect("later rounds of a column begin at nothing", COLUMNS, "Columns.ALong*", "before += total;", ";"),
-    Defect("rows of a part of a column begin where those of the whole do", COLUMNS, "Columns.Uncut*", "own[d] - begin", "own[d]"),
-    Defect("a part of a column has the values of the whole", COLUMNS, "Columns.Uncut*", "tile.begin + first + threadIdx.x",
-           "first + threadIdx.x"),
-    Defect("an uncut column ends without an offset", COLUMNS, "Columns.Uncut*", "column.rows + 1", "column.rows", behind="for (int64_t left = min((tile.number + 1) * each,"),
-    Defect("values kept of a row's end lie where it begins", COLUMNS, "Columns.*", "column.keepsFirst ? 0 : 1", "0", behind="const int64_t *nearOffsets = offsets + ("),
+    Defect("a block's first rows are the column's before", BODIES, COLUMN_TESTS, "columns.firstBlock[middle] <= block", "columns.firstBlock[middle] < block"),
+    Defect("a column's blocks are counted from the first column's", BODIES, COLUMN_TESTS, "(block - columns.firstBlock[column])", "block"),
+    Defect("a column's last block is full", BODIES, COLUMN_TESTS, "first + kColumnRows < rows ? first + kColumnRows : rows", "first + kColumnRows"),
+    Defect("all columns have the arguments of the first", BODIES, COLUMN_TESTS, "columns.pointers + columns.firstPointer[column]", "columns.pointers"),
+    Defect("all columns run the first program", BODIES, COLUMN_TESTS, "program++ == shape.program", "program++ == 0"),
+    Defect("all threads begin with the block's first row", BODIES, COLUMN_TESTS, "first + threadIdx.x", "first"),
+    Defect("all columns have the rows of the first domain", BODIES, COLUMN_TESTS, "step->domains[shape.domain]", "step->domains[0]"),
+    Defect("a column has the blocks of the first domain", LAUNCH, COLUMN_TESTS, "step->domains[column.domain].capacity", "step->domains[0].capacity"),
+    Defect("the next column's arguments are not sought", LAUNCH, COLUMN_TESTS, "      pointers += column.pointers;", "      ;"),
+    Defect("columns' arguments lie on each other", LAUNCH, COLUMN_TESTS, "      pointer += column.pointers;", "      ;"),
+    Defect("columns that are missing begin with the first block", LAUNCH, COLUMN_TESTS, "std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, blocks);", "std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, 0);"),
 ]  # fmt: skip
 
 IN_BATCH_DEFECTS = [
