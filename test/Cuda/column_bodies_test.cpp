@@ -56,8 +56,11 @@ constexpr int64_t kCapacities[kDomains] = {kBlock, kBlock + 3, kBlock + 1, 5, 1,
 /// A step on host and device whose domains have those rows.
 struct Step {
   Step() {
-    for (int64_t d = 0; d < kDomains; ++d)
-      domains.push_back({.count = kCounts[d], .capacity = kCapacities[d]});
+    for (int64_t d = 0; d < kDomains; ++d) {
+      domains.push_back({});
+      domains.back().count = kCounts[d];
+      domains.back().capacity = kCapacities[d];
+    }
     there = std::make_unique<Copy<genrec_domain>>(domains);
     genrec_step onDevice{};
     onDevice.domains = there->data();

@@ -8,7 +8,7 @@ STORE_KERNELS, MEMORY, NCCL_COMM = "embedding/cuda/store_kernels.h", "core/cuda/
 SUMS, SCORES = "kernels/cuda/row_sums.cu", "kernels/cuda/item_scores.cu"
 DOMAINS, ROWS = "kernels/cuda/list_domains.cu", "kernels/cuda/list_rows.cu"
 COPIES, PICKS, CHECKS = "kernels/cuda/part_copies.cu", "kernels/cuda/row_picks.cu", "kernels/cuda/row_checks.cu"
-TOUCHED = "embedding/cuda/distinct_rows.cu"
+TOUCHED, CHUNKS = "embedding/cuda/distinct_rows.cu", "embedding/cuda/host_chunks.cu"
 EXPORT, RULES, CACHE_KEYS = (
     "embedding/cuda/store_export.cu",
     "embedding/cuda/row_rules.cu",
@@ -158,4 +158,8 @@ PROMISES = [
            "even < kLeastChunk ? kLeastChunk : even", "kLeastChunk"),
     Defect("a catalogue's rows are the only bound", CHECKS, "RowChecks.ACatalogue*", "last < c.high ? last : c.high", "last"),
     Defect("gradients of a domain above are read row by row", TOUCHED, "DistinctRows.Sums*", "part.parents ? part.parents[i] : i", "i"),
+    Defect("chunks that are pinned at once are one", CHUNKS, "HostChunks.*", "static_cast<char *>(block) + chunk * bytes", "static_cast<char *>(block)"),
+    Defect("pinned blocks are not given back", CHUNKS, "HostChunks.*", "blocks.push_back(block);"),
+    Defect("chunks that are not used yet are not counted", CHUNKS, "HostChunks.*", "pinned += count * bytes;", "pinned += bytes;"),
+    Defect("as many chunks are pinned as there was no memory for", CHUNKS, "HostChunks.*", "(count = 1) * bytes", "bytes"),
 ]  # fmt: skip

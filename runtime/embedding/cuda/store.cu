@@ -37,7 +37,8 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
       leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"),
       firstOf(name + ".first_of"), masks(name + ".batch_masks"),
       waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"),
-      leavingRows(name + ".leaving_rows"), lowerHalves(name, config.dim), lowest(name),
+      leavingRows(name + ".leaving_rows"), hostChunks(name + ".host_values"),
+      lowerHalves(name, config.dim), lowest(name),
       listing{0, 0, 0, DeviceArray<int64_t>(name + ".listed_ids"),
               DeviceArray<float *>(name + ".listed_rows")},
       transfer(name + ".transfer"), flagRanks(name) {
@@ -82,8 +83,9 @@ void EmbeddingStore::checkOptions() const {
 
 EmbeddingStore::~EmbeddingStore() {
   (void)cudaDeviceSynchronize(); // kernels may use rows, and the last answer be on its way
-  for (float *chunk : chunks)
-    options.values == ValueMemory::host ? freeNamedHost(chunk) : freeNamedAfterAll(chunk);
+  if (options.values == ValueMemory::device)
+    for (float *chunk : chunks)
+      freeNamedAfterAll(chunk);
   (void)cudaEventDestroy(answered);
   (void)cudaFreeHost(answer);
   (void)cudaFreeHost(memberAnswer);
@@ -195,7 +197,7 @@ void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
               std::to_string(std::min(kMostRows, kMostStoreChunks * addresses.chunkRows)) + " fit",
           "shard the table over more devices");
     void *chunk = options.values == ValueMemory::host
-                      ? allocateNamedHost(name + ".host_values", chunkBytes())
+                      ? hostChunks.take(chunkBytes())
                       : allocateNamed(name + ".values", chunkBytes(), stream);
     chunks.push_back(static_cast<float *>(chunk));
     GENREC_CUDA_CHECK(cudaMemcpyAsync(chunkTable.data() + chunks.size() - 1, &chunks.back(),

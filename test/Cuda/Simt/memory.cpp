@@ -204,6 +204,8 @@ void *allocate(size_t bytes, MemoryKind kind, int device) {
   const bool isHost = kind == MemoryKind::host;
   if (!isHost && memory.inUse[device] + static_cast<int64_t>(bytes) > options().deviceBytes)
     return nullptr;
+  if (isHost && static_cast<int64_t>(bytes) > options().mostPinnedBytes)
+    return nullptr;
   // Pages of pinned memory are protected: they hold nothing else.
   const size_t alignment = isHost ? kPageBytes : kAlignment;
   size_t room = (bytes + alignment - 1) / alignment * alignment + (isHost ? kPageBytes : kRedZone);

@@ -24,6 +24,7 @@
 #define GENREC_RT_CUDA_STORE_H
 
 #include "genrec_rt/cuda/cache_keys.h"
+#include "genrec_rt/cuda/host_chunks.h"
 #include "genrec_rt/cuda/key_table.h"
 #include "genrec_rt/cuda/lower_halves.h"
 #include "genrec_rt/cuda/lowest_rows.h"
@@ -158,7 +159,10 @@ public:
     return cache ? cache->bytes() : slots() * (1 + static_cast<int64_t>(sizeof(KeySlot)));
   }
   int64_t valueBytes() const override {
-    return static_cast<int64_t>(chunks.size()) * chunkBytes() + lowerHalves.bytes();
+    return (options.values == ValueMemory::host
+                ? hostChunks.getBytes()
+                : static_cast<int64_t>(chunks.size()) * chunkBytes()) +
+           lowerHalves.bytes();
   }
 
   /// Ids, counted as often as they occurred, that a cache had no room for. Waits.
@@ -258,6 +262,7 @@ private:
   DeviceArray<float *> waitingRows; ///< of a batch
   DeviceArray<int64_t> leavingIds;  ///< by row number
   DeviceArray<float *> leavingRows; ///< of a batch
+  HostChunks hostChunks;            ///< of values in host memory
   LowerHalves lowerHalves;
   LowestRows lowest;
   std::unique_ptr<EmbeddingStore> waitingIds;
