@@ -79,9 +79,12 @@ void DeviceBatch::addColumn(const HostBatch &batch, int32_t number) {
     layout->pieces.back().text = &texts.back();
   }
   // With flags in some batches and without in others, a step would have to be captured for each.
-  hadNulls[number] |= given.valid != nullptr;
+  const bool hasNulls = slot.currentBatch().columns[number].hasNulls;
+  hadNulls[number] |= hasNulls;
   if (hadNulls[number])
-    layout->add(given.valid, rows.count, rows.capacity, columns[number].valid);
+    layout->add(hasNulls ? given.valid : nullptr, rows.count, rows.capacity, columns[number].valid);
+  else if (feature.nullable)
+    mostValid = std::max(mostValid, rows.capacity);
 }
 
 void DeviceBatch::addBatch(const HostBatch &batch) {
@@ -99,8 +102,10 @@ void DeviceBatch::addBatch(const HostBatch &batch) {
       layout->add(from.parent, from.count, from.capacity, to.parent);
     layout->add(from.identity, from.count, from.capacity, to.identity);
   }
+  mostValid = 0;
   for (int32_t i = 0; i < batch.program.feature_count; ++i)
     addColumn(batch, batch.program.features[i]);
+  layout->add(static_cast<const uint8_t *>(nullptr), mostValid, mostValid, allValid);
 }
 
 /// Texts come last: nothing that a captured step names moves with their sizes.
@@ -161,6 +166,9 @@ void DeviceBatch::layOut(const HostBatch &batch) {
 void DeviceBatch::pack(char *base, char *pinned) {
   for (Layout::Piece &piece : layout->pieces)
     *piece.place = base + piece.at;
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].values && !columns[i].valid && shared.model.features[i].nullable)
+      columns[i].valid = allValid;
   for (size_t i = 0; i < domains.size(); ++i) {
     domains[i].device = const_cast<genrec_domain *>(domainsOnDevice) + i;
     mirror[i] = domains[i];

@@ -77,6 +77,9 @@ private:
   std::vector<int64_t>
       fixedRows;              ///< by domain: its rows in the last step, where the host knows; -1
   std::vector<char> hadNulls; ///< by feature: batches without nulls then have flags, too
+  /// Flags of columns that may have nulls and had none yet: so many that any has enough.
+  const uint8_t *allValid = nullptr;
+  int64_t mostValid = 0;
   DeviceMemory memory, staging;
   std::unique_ptr<Layout> layout;
   std::vector<ColumnText> texts; ///< of the batch's columns of strings

@@ -131,8 +131,20 @@ genrec_column DeviceState::catalogueColumn(int32_t number, const genrec_feature_
   const int64_t bytes = rows * rowBytes(feature);
   return {hasBytes(feature.type) ? keepStrings(number, column, bytes / elementBytes(feature.type))
                                  : keep(number, kValues, column.values.data(), bytes),
-          static_cast<const uint8_t *>(
-              column.hasNulls ? keep(number, kValid, column.valid.data(), rows) : nullptr)};
+          static_cast<const uint8_t *>(!feature.nullable ? nullptr
+                                       : column.hasNulls
+                                           ? keep(number, kValid, column.valid.data(), rows)
+                                           : keepAllValid(number, column, rows))};
+}
+
+/// Of a column without nulls, known by its values.
+const void *DeviceState::keepAllValid(int32_t number, const ColumnBatch &column, int64_t rows) {
+  if (const void *there = kept(number, kValid, column.values.data()))
+    return there;
+  const std::vector<uint8_t> valid(static_cast<size_t>(rows), 1);
+  keep(number, kValid, valid.data(), rows);
+  arrays.back().from = column.values.data();
+  return arrays.back().memory->data();
 }
 
 CatalogueSlots DeviceState::catalogueSlots(int32_t number, const CatalogueSlots &host) {

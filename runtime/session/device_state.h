@@ -98,6 +98,7 @@ private:
   /// What `keep` has copied; null for what it has not.
   const void *kept(int32_t number, int32_t kind, const void *from) const;
   const void *keep(int32_t number, int32_t kind, const void *from, int64_t bytes);
+  const void *keepAllValid(int32_t number, const ColumnBatch &column, int64_t rows);
   const void *keepStrings(int32_t number, const ColumnBatch &column, int64_t count);
 
   std::unique_ptr<Device> owned;

@@ -181,6 +181,7 @@ private:
   Plan *plan = nullptr; ///< of the current program
   std::vector<genrec_domain> domainTable;
   std::vector<genrec_column> columnTable;
+  std::vector<uint8_t> allValid;   ///< of columns that may have nulls and have none
   std::vector<DescribedRows> rows; ///< of data domains
   std::vector<std::unique_ptr<TableStore>> temporaries;
   std::vector<std::unique_ptr<Plan>> plans;

@@ -51,7 +51,7 @@ MODELS = [
     alone("a list has no domain above on the device", "mirror[i].parent_domain = domainsOnDevice + (above - domains.data());", file="batch.cpp"),
     # Parameters and catalogues.
     alone("rows of zeros are not cleared", "owned->fill(zeroRows.back()->ensure(bytes), 0, bytes);", "zeroRows.back()->ensure(bytes);", file="state.cpp"),
-    alone("catalogues have no nulls", "column.hasNulls ? keep(number, kValid, column.valid.data(), rows) : nullptr", "nullptr", file="state.cpp"),
+    alone("catalogues have no nulls", "keep(number, kValid, column.valid.data(), rows)", "keepAllValid(number, column, rows)", file="state.cpp"),
     alone("strings of a catalogue point to the host", "text.toDevice(strings, count, moved.data());", "std::copy(strings, strings + count, moved.begin());", file="state.cpp"),
     # Slots.
     slot("a slot keeps the mode of its first program", "mode = program.mode;"),

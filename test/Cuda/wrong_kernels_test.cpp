@@ -438,5 +438,20 @@ TEST(CudaCheck, NamesCallAndCaller) {
   simt::options() = {};
 }
 
+__global__ void useSharedMemory() {}
+TEST(CudaCheck, TellsOfSharedMemoryThatTheDeviceHasNot) {
+  simt::options().mostSharedBytes = 99 << 10;
+  try {
+    GENREC_CUDA_LAUNCH(cudaStreamLegacy, (LaunchShape{1, 32, 100 << 10}), useSharedMemory);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_THAT(error.what(), testing::MatchesRegex("a block of a kernel needs 102400 bytes of "
+                                                    "shared memory, and the GPU '.*' gives a "
+                                                    "block 101376"));
+  }
+  GENREC_CUDA_LAUNCH(cudaStreamLegacy, (LaunchShape{1, 32, 99 << 10}), useSharedMemory);
+  simt::options() = {};
+}
+
 } // namespace
 } // namespace genrec::rt::cuda::test

@@ -268,17 +268,6 @@ KERNEL_TEST(KernelsDomains, PoolGradientGoesToTheRowThatWasChosen) {
   EXPECT_EQ(last, (std::vector<float>{0, 0, 0, 0, 10, 20, 50, 60, 0, 0, 70, 80}));
 }
 
-KERNEL_TEST(KernelsDomains, ValidRowsOfAColumnWithoutNullsAreAll) {
-  Step step;
-  Domain root = Domain::root(3);
-  const uint8_t valid[] = {1, 0, 1};
-  bool out[3] = {};
-  k::validRows(step, &root.d, valid, out);
-  EXPECT_TRUE(out[0] && !out[1] && out[2]);
-  k::validRows(step, &root.d, nullptr, out);
-  EXPECT_TRUE(out[0] && out[1] && out[2]);
-}
-
 KERNEL_TEST(KernelsDomains, FixedRowsAreOneList) {
   for (int64_t count : {0, 1, 7}) {
     Domain domain = Domain::child(Domain::root(1), {5});

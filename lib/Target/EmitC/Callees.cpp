@@ -96,7 +96,6 @@ static constexpr Callee callees[] = {
     {"kernels::splitRows", BOTH("domains")},
     {"kernels::stackDomains", BOTH("domains")},
     {"kernels::truncate", BOTH("domains")},
-    {"kernels::validRows", BOTH("domains")},
     {"kernels::gatherDot", BOTH("gathered_rows")},
     {"kernels::gatherSoftmax", "", CUDA("gathered_rows")},
     {"kernels::gatherSum", BOTH("gathered_rows")},

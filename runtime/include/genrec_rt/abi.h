@@ -52,7 +52,7 @@ typedef struct genrec_string {
 } genrec_string;
 
 /* A decoded column: `values` has the domain's row count of elements; `valid` is
- * one byte per row, null when the column holds no nulls. */
+ * one byte per row, 1 or 0, of a feature that may be null; of others null. */
 typedef struct genrec_column {
   const void *values;
   const uint8_t *valid;

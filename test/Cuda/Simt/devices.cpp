@@ -92,7 +92,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
     *value = options().capability % 10;
     return cudaSuccess;
   case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-    *value = static_cast<int>(kMostShared);
+    *value = static_cast<int>(options().mostSharedBytes);
     return cudaSuccess;
   }
   return refuse(cudaErrorInvalidValue, "an attribute that is not emulated");

@@ -108,6 +108,8 @@ struct Options {
   bool mayUseDefaultStream = false;
   /// Bytes of each device's memory; of a program's devices what GENREC_SIMT_DEVICE_BYTES says.
   int64_t deviceBytes = int64_t(8) << 30;
+  /// Bytes of shared memory that a block may have with its kernel's consent.
+  int64_t mostSharedBytes = 227 << 10;
   /// Bytes that one allocation of pinned memory may have.
   int64_t mostPinnedBytes = INT64_MAX;
   /// Switches between threads after which a launch counts as waiting for ever.

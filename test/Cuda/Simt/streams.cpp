@@ -210,6 +210,8 @@ static std::unordered_map<const void *, int> &mostDynamicBytes() {
 
 cudaError_t setMostDynamicBytes(const void *kernel, int bytes) {
   Lock lock;
+  if (bytes > options().mostSharedBytes)
+    return refuse(cudaErrorInvalidValue, "more shared memory than a block has");
   mostDynamicBytes()[kernel] = bytes;
   return cudaSuccess;
 }

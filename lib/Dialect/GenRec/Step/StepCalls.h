@@ -35,7 +35,6 @@ mlir::LogicalResult lowerCall(PositionOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(LengthOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(FixedRowsOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(ParameterRowsOp op, StageBuilder &stage);
-mlir::LogicalResult lowerCall(FeatureValidOp op, StageBuilder &stage);
 
 // Tables, parameters, updates.
 mlir::LogicalResult lowerCall(TableRowsOp op, StageBuilder &stage);

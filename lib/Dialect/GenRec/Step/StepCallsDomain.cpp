@@ -300,13 +300,3 @@ LogicalResult genrec::lowerCall(ParameterRowsOp op, StageBuilder &stage) {
               stage.getDomain(op.getDomain())});
   return success();
 }
-
-LogicalResult genrec::lowerCall(FeatureValidOp op, StageBuilder &stage) {
-  EmitCBuilder b = stage.at(op);
-  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
-  int64_t feature = stage.index.getFeature(domain, op.getColumnAttr());
-  b.callVoid("kernels::validRows",
-             {stage.getStep(), stage.getDomain(domain),
-              stage.getColumnMember(feature, "valid", b.u8()), stage.getPointer(op.getResult())});
-  return success();
-}

@@ -145,15 +145,16 @@ EmitCBuilder getNamed(Value value, StageBuilder &stage) {
   return stage.at(value.getLoc()).named(getValueName(value));
 }
 
-struct FeatureStep : DeclarationModel<FeatureStep, FeatureOp> {
+/// What ops read of a column lies in the batch.
+template <typename OpT> struct ColumnStep : DeclarationModel<ColumnStep<OpT>, OpT> {
   Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
-    auto feature = cast<FeatureOp>(op);
+    auto feature = cast<OpT>(op);
     EmitCBuilder b = getNamed(feature.getResult(), stage);
     auto type = cast<RankedTensorType>(feature.getType());
     FlatSymbolRefAttr domain = getDomain(feature.getDomain());
-    Value values =
-        stage.getColumnMember(stage.index.getFeature(domain, feature.getColumnAttr()), "values",
-                              getBufferElement(b, type.getElementType()));
+    Value values = stage.getColumnMember(stage.index.getFeature(domain, feature.getColumnAttr()),
+                                         isa<FeatureValidOp>(op) ? "valid" : "values",
+                                         getBufferElement(b, type.getElementType()));
     values = stage.getBlockRows(b, values, domain,
                                 getElementBytes(type.getElementType()) * getRowSize(type));
     values.getDefiningOp()->setLoc(b.loc);
@@ -258,13 +259,12 @@ struct UnstackRowsStep : ViewModel<UnstackRowsStep, UnstackRowsOp> {
 
 void genrec::attachDomainModels(MLIRContext *context) {
   attachModels<Declaration, BatchOp, CatalogueOp>(context);
-  attachModels<Setup, FeatureValidOp>(context);
   SharedRowsOp::attachInterface<SharedRowsStep>(*context);
   RowsAsSharedOp::attachInterface<RowsAsSharedStep>(*context);
   attachModels<PlainCall, DeriveOp, DeriveGradOp, PairRowsOp, PairSumOp, TileOp, TileGradOp,
                ConcatRowsOp, SplitRowsOp, LeadOp, LagOp, PositionOp, LengthOp, PoolGradOp,
                ConcatSharedOp>(context);
-  FeatureOp::attachInterface<FeatureStep>(*context);
+  attachModels<ColumnStep, FeatureOp, FeatureValidOp>(context);
   ParamOp::attachInterface<ParamStep>(*context);
   ConstantOp::attachInterface<ConstantStep>(*context);
   TruncateOp::attachInterface<TruncateStep>(*context);

@@ -328,16 +328,6 @@ inline void poolGrad(genrec_step *step, const genrec_domain *domain,
   });
 }
 
-/// Which rows of a column are not null; `valid` is null where none is.
-inline void validRows(genrec_step *step, const genrec_domain *domain,
-                      const uint8_t *valid, bool *out) {
-  parallelFor(step->pool, domain->count, detail::kRowGrainOfCopies,
-              [&](int64_t begin, int64_t end, int64_t) {
-                for (int64_t row = begin; row < end; ++row)
-                  out[row] = !valid || valid[row];
-              });
-}
-
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 

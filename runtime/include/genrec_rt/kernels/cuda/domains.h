@@ -78,9 +78,6 @@ inline void stackDomains(genrec_step *step, genrec_domain *domain, int64_t * /*o
   fixedRows(step, domain, rows);
 }
 
-/// Which rows of a column are there: all, where `valid` is null.
-void validRows(genrec_step *step, const genrec_domain *domain, const uint8_t *valid, bool *out);
-
 /// Shared tensors, one behind the other: sizes[i] floats of parts[i].
 inline void concatShared(genrec_step *step, float *to, int64_t count, const float *const *parts,
                          const int64_t *sizes) {

@@ -50,6 +50,21 @@ constexpr bool launchesCanBeginEarly() {
   return true;
 }
 
+/// The current device has no room for a block with so many bytes of dynamic shared memory.
+[[noreturn]] inline void throwSharedMemory(int64_t bytes) {
+  (void)cudaGetLastError();
+  int device = 0, most = 0;
+  cudaDeviceProp properties;
+  GENREC_CUDA_CHECK(cudaGetDevice(&device));
+  GENREC_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+  GENREC_CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  throw Error("a block of a kernel needs " + std::to_string(bytes) +
+                  " bytes of shared memory, and the GPU '" + properties.name + "' gives a block " +
+                  std::to_string(most),
+              "heads of attention of fewer columns need less, and so do narrower rows; GPUs of "
+              "compute capability 9.0 give 232448");
+}
+
 template <class... P, class... A>
 cudaError_t launchKernel(cudaStream_t stream, const LaunchShape &shape, void (*kernel)(P...),
                          A &&...arguments) {
@@ -58,6 +73,8 @@ cudaError_t launchKernel(cudaStream_t stream, const LaunchShape &shape, void (*k
   if (shape.dynamicBytes > kPlainDynamicBytes) {
     cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                               static_cast<int>(shape.dynamicBytes));
+    if (status == cudaErrorInvalidValue)
+      throwSharedMemory(shape.dynamicBytes);
     if (status != cudaSuccess)
       return status;
   }
