@@ -34,6 +34,9 @@ std::string textOf(const CommPurpose &purpose) {
 /// How long what a communicator has under way may take to end.
 constexpr std::chrono::seconds kStopPatience(5);
 
+/// How long a rank looks for NCCL's answer without pause: what needs no peer takes less.
+constexpr std::chrono::milliseconds kYielding(2);
+
 class NcclComm;
 
 /// The communicators of a rank: the first one and its duplicates. A wait of the host looks after
@@ -71,17 +74,19 @@ public:
         check(nccl.getUniqueId(&id), "cannot begin");
     });
     host.broadcast(id.bytes, sizeof id, 0);
-    check(nccl.commInitRank(&comm, getSize(), id, getRank()), "cannot connect GPUs");
     rank->add(*this);
+    try {
+      connect(id);
+    } catch (...) { // what was not made has no destructor
+      stop();
+      leave();
+      throw;
+    }
   }
   ~NcclComm() override {
-    rank->remove(*this);
     if (host.getError() || std::uncaught_exceptions() > exceptions)
       stop(); // destroying it is collective: not where a rank has failed, another one or this one
-    if (!isStopped)
-      (void)nccl.commDestroy(comm);
-    else if (stopped.valid())
-      (void)stopped.wait_for(kStopPatience);
+    leave();
     if (lastEnd)
       (void)cudaEventDestroy(lastEnd);
   }
@@ -131,7 +136,7 @@ protected:
                            NcclLibrary::kBytes, peer, comm, on),
               "cannot receive from rank " + std::to_string(peer));
     }
-    check(nccl.groupEnd(), "an exchange failed");
+    finish(nccl.groupEnd(), "an exchange failed");
     markEnd(on);
     std::this_thread::sleep_for(latency);
   }
@@ -144,8 +149,7 @@ public:
     if (isStopped)
       return; // whoever has stopped it knows why
     const std::optional<std::string> error = rank->host.getError();
-    int state = NcclLibrary::kSuccess;
-    check(nccl.commGetAsyncError(comm, &state), "cannot ask for errors");
+    const int state = askState();
     const bool hasFailed = state != NcclLibrary::kSuccess && state != NcclLibrary::kInProgress;
     const bool isLate = waited > getPatience();
     if ((!error && !hasFailed && !isLate) || !isUnderWay())
@@ -160,9 +164,97 @@ public:
   /// meanwhile, which may wait for what other communicators have under way.
   void stop() noexcept {
     std::lock_guard lock(mutex);
-    if (!comm || isStopped)
+    if (isStopped)
       return;
     isStopped = true;
+    if (comm)
+      endCalls();
+  }
+
+private:
+  /// Peers that do not come are noticed where NCCL's calls need not wait for them.
+  void connect(const NcclLibrary::UniqueId &id) {
+    NcclLibrary::Comm made = nullptr;
+    NcclLibrary::Config config;
+    const int result = nccl.commInitRankConfig
+                           ? nccl.commInitRankConfig(&made, getSize(), id, getRank(), &config)
+                           : nccl.commInitRank(&made, getSize(), id, getRank());
+    {
+      const std::lock_guard lock(mutex);
+      comm = made;
+      if (isStopped && comm) // by another thread, which had nothing to end
+        endCalls();
+    }
+    finish(result, "cannot connect GPUs");
+  }
+
+  /// Waits until NCCL is done with a call that returned `result`: it goes on behind that, on a
+  /// thread of its own, which connects to peers and then queues what the stream is to run.
+  void finish(int result, const std::string &what) {
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      while (result == NcclLibrary::kInProgress) {
+        const auto waited = std::chrono::steady_clock::now() - begin;
+        lookForPeers(waited);
+        if (waited < kYielding)
+          std::this_thread::yield();
+        else
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+        result = askState();
+      }
+      check(result, what);
+    } catch (...) { // nothing is queued behind what the caller goes on with
+      stop();
+      waitUntilStopped();
+      throw;
+    }
+  }
+
+  /// As look, while NCCL is not done with a call: it takes no other one then.
+  void lookForPeers(std::chrono::nanoseconds waited) {
+    const std::optional<std::string> ofAll = rank->host.getError();
+    const std::optional<std::string> own = isFirst ? ofAll : host.getError();
+    const bool isLate = waited > getPatience();
+    try {
+      if (ofAll || own)
+        throw CommError(ofAll ? *ofAll : *own);
+      if (isLate)
+        fail(describeWait(nameOthers()) + (getPurpose().what ? "" : ", to connect GPUs"));
+    } catch (...) {
+      if (ofAll || isLate) // what this rank's others have under way needs that peer, too
+        rank->stop();
+      throw;
+    }
+  }
+
+  /// What NCCL says of its last call. Throws where this rank has ended it, by another thread maybe.
+  int askState() {
+    int state = NcclLibrary::kSuccess, result = NcclLibrary::kSuccess;
+    {
+      const std::lock_guard lock(mutex); // while NCCL is asked, nobody gives `comm` back
+      if (!isStopped && comm)
+        result = nccl.commGetAsyncError(comm, &state);
+    }
+    if (isStopped)
+      throwOthersError();
+    check(result, "cannot ask for errors");
+    return state;
+  }
+
+  void leave() noexcept {
+    rank->remove(*this);
+    if (!isStopped)
+      (void)nccl.commDestroy(comm);
+    waitUntilStopped();
+  }
+
+  void waitUntilStopped() const noexcept {
+    if (stopped.valid())
+      (void)stopped.wait_for(kStopPatience);
+  }
+
+  /// With the lock.
+  void endCalls() noexcept {
     try {
       std::packaged_task<void()> end([&nccl = nccl, comm = comm] { abortCalls(nccl, comm); });
       stopped = end.get_future();
@@ -172,7 +264,6 @@ public:
     }
   }
 
-private:
   /// Ranks say what they are about to do.
   void announce(std::span<const SendPart> send, std::span<const ReceivePart> receive) {
     std::vector<Announced> mine(getSize()), theirs(getSize());

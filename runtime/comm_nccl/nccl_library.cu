@@ -52,6 +52,15 @@ const NcclLibrary &NcclLibrary::get() {
         *comm = made;
         return result;
       },
+      [](Comm *comm, int ranks, UniqueId id, int rank, Config *config) -> int {
+        ncclConfig_t its = NCCL_CONFIG_INITIALIZER;
+        its.blocking = config->blocking;
+        ncclComm_t made = nullptr;
+        const int result = ncclCommInitRankConfig(
+            &made, ranks, reinterpret_cast<const ncclUniqueId &>(id), rank, &its);
+        *comm = made;
+        return result;
+      },
       [](Comm comm) -> int { return ncclCommDestroy(static_cast<ncclComm_t>(comm)); },
       [](Comm comm) -> int { return ncclCommAbort(static_cast<ncclComm_t>(comm)); },
       [](Comm comm, int *result) -> int {
@@ -100,6 +109,7 @@ NcclLibrary load() {
   find(library.getVersion, "ncclGetVersion");
   find(library.getUniqueId, "ncclGetUniqueId");
   find(library.commInitRank, "ncclCommInitRank");
+  find(library.commInitRankConfig, "ncclCommInitRankConfig", false); // since 2.14
   find(library.commDestroy, "ncclCommDestroy");
   find(library.commAbort, "ncclCommAbort");
   find(library.commGetAsyncError, "ncclCommGetAsyncError");
@@ -109,6 +119,9 @@ NcclLibrary load() {
   find(library.receive, "ncclRecv");
   if (!library.getLastError)
     library.getLastError = [](NcclLibrary::Comm) { return ""; };
+  int version = 0;
+  if (library.getVersion(&version) != NcclLibrary::kSuccess || version < NcclLibrary::kFirstToPoll)
+    library.commInitRankConfig = nullptr;
   return library;
 }
 

@@ -8,6 +8,7 @@
 #ifndef GENREC_RT_COMM_NCCL_NCCL_LIBRARY_H
 #define GENREC_RT_COMM_NCCL_NCCL_LIBRARY_H
 
+#include <climits>
 #include <cstddef>
 #include <cuda_runtime.h>
 #include <string>
@@ -23,12 +24,25 @@ struct NcclLibrary {
   /// ncclResult_t.
   enum Result { kSuccess = 0, kInProgress = 7 };
   static constexpr int kBytes = 0; ///< ncclInt8
+  /// ncclConfig_t of 2.14: later versions take what it does not have as not said.
+  struct Config {
+    size_t size = sizeof(Config);
+    unsigned magic = 0xcafebeef;
+    unsigned version = 21400;
+    int blocking = 0;
+    int notSaid = INT_MIN; ///< later versions have a member there
+  };
+  /// Calls of communicators that do not block are used from here on: versions before have said too
+  /// early that they are done, or mixed up those of several communicators.
+  static constexpr int kFirstToPoll = 22602;
 
   const char *(*getErrorString)(int result);
   const char *(*getLastError)(Comm comm);
   int (*getVersion)(int *version);
   int (*getUniqueId)(UniqueId *id);
   int (*commInitRank)(Comm *comm, int ranks, UniqueId id, int rank);
+  /// The same without waiting for others; null where NCCL cannot, or is older than kFirstToPoll.
+  int (*commInitRankConfig)(Comm *comm, int ranks, UniqueId id, int rank, Config *config);
   int (*commDestroy)(Comm comm);
   int (*commAbort)(Comm comm);
   int (*commGetAsyncError)(Comm comm, int *result);

@@ -31,6 +31,12 @@ void exchangeWithOther(Communicator &comm, conformance::Memory &memory, int64_t 
     memory.fetch(in.data(), receive[other].data, expected);
 }
 
+/// Two ranks send to each other: NCCL has connected them, and nothing is under way.
+void connect(Communicator &comm, conformance::Memory &memory) {
+  exchangeWithOther(comm, memory, 8, 8);
+  comm.barrier();
+}
+
 /// Of a rank that does not come: until another one has given up, or for so long.
 void sleepUntilFailed(Communicator &comm,
                       std::chrono::milliseconds most = std::chrono::seconds(10)) {
@@ -83,6 +89,8 @@ TEST_P(NcclComm, Conforms) {
 TEST_P(NcclComm, AnAbortEndsTheWaitsOfOthersWithItsReason) {
   EXPECT_THAT(run(3,
                   [](Communicator &comm, conformance::Memory &memory) {
+                    conformance::checkExchange(comm, 40, memory);
+                    comm.barrier();
                     if (comm.getRank() == 1)
                       return comm.abort("no rows in part-7.parquet");
                     conformance::checkExchange(comm, 40, memory);
@@ -93,6 +101,7 @@ TEST_P(NcclComm, AnAbortEndsTheWaitsOfOthersWithItsReason) {
 TEST_P(NcclComm, APeerThatDoesNotComeIsNoticed) {
   EXPECT_THAT(run(2,
                   [](Communicator &comm, conformance::Memory &memory) {
+                    connect(comm, memory);
                     comm.setPatience(std::chrono::milliseconds(300));
                     comm.setPurpose({"the rows", 37});
                     if (comm.getRank() == 1)
@@ -142,8 +151,9 @@ TEST_P(NcclComm, PatienceIsThatOfTheWait) {
 TEST_P(NcclComm, WhoStaysIsWatched) {
   EXPECT_THAT(run(2,
                   [](Communicator &comm, conformance::Memory &memory) {
-                    comm.setPatience(std::chrono::milliseconds(100));
                     std::unique_ptr<Communicator> other = comm.duplicate();
+                    connect(comm, memory);
+                    comm.setPatience(std::chrono::milliseconds(100));
                     if (comm.getRank() == 0) {
                       comm.setPurpose({"the sums", 37});
                       exchangeWithOther(comm, memory, 8, 8, /*waits=*/false);
@@ -160,6 +170,7 @@ TEST_P(NcclComm, WhoStaysIsWatched) {
 TEST_P(NcclComm, WhatNcclFindsOutEndsTheWait) {
   EXPECT_THAT(run(2,
                   [](Communicator &comm, conformance::Memory &memory) {
+                    connect(comm, memory);
                     comm.setPatience(std::chrono::milliseconds(3000));
                     if (comm.getRank() == 0)
                       return conformance::checkExchange(comm, 40, memory);
@@ -191,6 +202,7 @@ TEST_P(NcclComm, WhatAHostHearsEndsTheWait) {
                            HearsLate host(inner, 1); // before the exchange
                            const std::unique_ptr<Communicator> comm = makeNcclComm(host);
                            conformance::DeviceMemory memory;
+                           connect(*comm, memory);
                            comm->setPatience(std::chrono::milliseconds(1000));
                            if (host.getRank() == 1)
                              inner.abort("no rows");
@@ -216,6 +228,7 @@ TEST_P(NcclComm, TheReasonIsToldRatherThanWhatFollows) {
                            HearsLate host(inner, 2); // before the exchange, and while it waits
                            const std::unique_ptr<Communicator> comm = makeNcclComm(host);
                            conformance::DeviceMemory memory;
+                           connect(*comm, memory);
                            if (host.getRank() == 1)
                              return comm->abort("no rows");
                            sleepUntilFailed(inner);
@@ -229,6 +242,7 @@ TEST_P(NcclComm, TheReasonIsToldRatherThanWhatFollows) {
 TEST_P(NcclComm, WhoLeavesBehindAnAbortIsNotHeldUp) {
   EXPECT_THAT(run(2,
                   [](Communicator &comm, conformance::Memory &memory) {
+                    connect(comm, memory);
                     if (comm.getRank() == 0)
                       exchangeWithOther(comm, memory, 8, 8, /*waits=*/false);
                     comm.barrier();
@@ -265,7 +279,8 @@ TEST_P(NcclComm, AllThatARankWaitsForEnds) {
   EXPECT_THAT(run(2,
                   [](Communicator &comm, conformance::Memory &memory) {
                     const std::unique_ptr<Communicator> other = comm.duplicate();
-                    exchangeWithOther(comm, memory, 8, 8);
+                    connect(comm, memory);
+                    connect(*other, memory);
                     if (comm.getRank() == 1) {
                       std::this_thread::sleep_for(std::chrono::milliseconds(100));
                       return comm.abort("no rows");

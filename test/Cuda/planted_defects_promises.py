@@ -133,7 +133,7 @@ PROMISES = [
     nccl("who leaves by an exception waits for others", "WhoLeavesBy*", "std::uncaught_exceptions() > exceptions", "false"),
     nccl("communicators end one after another", "AllThat*", "std::thread(std::move(end)).detach();", "end();"),
     nccl("exchanges go on behind an abort", "NobodyExchanges*", "throwOthersError();", behind="const auto on = static_cast<cudaStream_t>(stream);"),
-    nccl("nobody asks NCCL for errors", "WhatNccl*", 'check(nccl.commGetAsyncError(comm, &state), "cannot ask for errors");'),
+    nccl("nobody asks NCCL for errors", "WhatNccl*", "askState()", "int(NcclLibrary::kSuccess)", "const int state ="),
     nccl("the first communicator alone is watched", "EachComm*", "for (NcclComm *comm : comms)\n      comm->look(waited);", "comms.front()->look(waited);"),
     # Ranks that do not agree.
     nccl("a rank sends itself more than it expects", "ARank*", "send[self].bytes != receive[self].bytes", "false"),

@@ -49,6 +49,27 @@ bool isToFail(int device) {
   return found != ranksHere().failing.end() && --found->second == 0;
 }
 
+/// A group that fails: the call says so, or does not block.
+ncclResult_t failGrouped(ncclComm &comm) {
+  const ncclResult_t code = refuse(ncclSystemError, "a group that is to fail");
+  if (comm.blocks || isAtOnce(comm))
+    return code;
+  comm.asyncError = code;
+  return ncclInProgress;
+}
+
+ncclResult_t startGroup(const std::shared_ptr<Group> &group, cudaStream_t stream) {
+  ncclComm &comm = *group->comm;
+  if (isToFail(comm.device))
+    return failGrouped(comm);
+  if (comm.processes)
+    return exchangeProcesses(group, stream);
+  if (comm.blocks)
+    return enqueueGroup(group, stream);
+  begin(comm, group, stream);
+  return ncclInProgress;
+}
+
 ncclResult_t issueGrouped() {
   std::vector<Grouped> calls = std::exchange(grouped, {});
   std::vector<ncclComm *> made = std::exchange(initialising, {});
@@ -66,14 +87,18 @@ ncclResult_t issueGrouped() {
       found = groups.insert(groups.end(), {key, std::make_shared<Group>(Group{call.comm, {}})});
     found->second->parts.push_back(call.part);
   }
+  std::set<ncclComm *> going;
   for (const auto &[key, group] : groups) {
-    if (isToFail(key.first->device)) {
-      result = refuse(ncclSystemError, "a group that is to fail");
-      continue;
-    }
-    ncclResult_t code = key.first->processes ? exchangeProcesses(group, key.second)
-                                             : enqueueGroup(group, key.second);
-    if (code != ncclSuccess)
+    group->number = ranksHere().groups;
+    const ncclResult_t code = startGroup(group, key.second);
+    if (code == ncclInProgress)
+      going.insert(key.first);
+    else if (code != ncclSuccess)
+      result = code;
+  }
+  for (ncclComm *comm : going) {
+    const ncclResult_t code = isAtOnce(*comm) ? goOn(*comm) : ncclInProgress;
+    if (code != ncclSuccess && (result == ncclSuccess || result == ncclInProgress))
       result = code;
   }
   return result;
@@ -81,7 +106,7 @@ ncclResult_t issueGrouped() {
 
 ncclResult_t issue(ncclComm *comm, cudaStream_t stream, Part part) {
   Lock lock;
-  if (ncclResult_t code = mayUse(comm, nameOf(part.call)); code != ncclSuccess)
+  if (ncclResult_t code = mayCall(comm, nameOf(part.call)); code != ncclSuccess)
     return code;
   const int ranks = comm->clique->ranks;
   const bool hasPeer =
@@ -108,6 +133,8 @@ ncclResult_t issue(ncclComm *comm, cudaStream_t stream, Part part) {
 void simt::dropCalls() {
   ranksHere().ofDevice.clear();
   ranksHere().failing.clear();
+  for (ncclComm *comm : ranksHere().comms)
+    dropProgress(*comm);
 }
 
 ncclResult_t ncclGroupStart() {

@@ -12,6 +12,8 @@
 #include "nccl_processes.h"
 #include "operations.h"
 
+#include <atomic>
+#include <future>
 #include <map>
 #include <set>
 #include <thread>
@@ -52,19 +54,38 @@ struct Clique {
   std::map<uint64_t, MeetingPointer> collectives;
 };
 
+struct Group;
+
+/// What a communicator that does not block is not done with.
+struct Progress {
+  using Meeting = std::future<std::unique_ptr<ProcessRanks>>;
+
+  uint64_t questions = 0; ///< that get no answer once all peers are there
+  std::vector<std::pair<std::shared_ptr<Group>, cudaStream_t>> groups;
+  std::atomic<bool> isCancelled = false;
+  Meeting meeting; ///< of ranks that are processes; its destructor waits for it
+
+  ~Progress() { isCancelled = true; }
+};
+
 } // namespace simt::nccl
 
 struct ncclComm {
   std::shared_ptr<simt::nccl::Clique> clique;
   int rank = 0, device = 0;
   bool isAborted = false, isLeaving = false;
+  bool blocks = true;                                  ///< its calls return when they are done
+  std::unique_ptr<simt::nccl::Progress> progress = {}; ///< null: it is done
+  std::set<std::pair<int, bool>> reaches; ///< peers that it connects to, and whether to send
+  uint64_t draws = 0;
   bool readsPeers = false; ///< the memory of other devices of the process
   ncclResult_t asyncError = ncclSuccess;
   std::map<int, uint64_t> sends, receives; ///< by peer
   uint64_t collectives = 0;
   std::vector<simt::OperationPointer> operations;
   std::thread::id thread;
-  std::unique_ptr<simt::ProcessRanks> processes; ///< of ranks that are processes
+  bool isOfProcesses = false;                    ///< the ranks are processes
+  std::unique_ptr<simt::ProcessRanks> processes; ///< null: they have not met
   std::string problem;                           ///< what ended them
 };
 
@@ -113,12 +134,26 @@ ncclResult_t enqueueGroup(const std::shared_ptr<Group> &group, cudaStream_t stre
 /// Other processes wait for this one's calls, whatever its host waits for next: they are made now.
 ncclResult_t exchangeProcesses(const std::shared_ptr<Group> &group, cudaStream_t stream);
 
+//===-- nccl_progress.cpp -------------------------------------------------===//
+
+/// The communicator is being made, or its group is: it is done when goOn() says so.
+void begin(ncclComm &comm);
+void begin(ncclComm &comm, const std::shared_ptr<Group> &group, cudaStream_t stream);
+/// ncclInProgress, or what it has come to.
+ncclResult_t goOn(ncclComm &comm);
+/// It does not go on.
+void dropProgress(ncclComm &comm);
+/// Whether a call looks itself whether it is done, by the seed.
+bool isAtOnce(ncclComm &comm);
+
 //===-- nccl_communicators.cpp --------------------------------------------===//
 
 /// Waits until all ranks have made the communicator.
 ncclResult_t waitForRanks(ncclComm &comm);
 /// ncclSuccess where `comm` is there; a program that goes on with one that is gone is accused.
 ncclResult_t mayUse(ncclComm *comm, const char *call);
+/// The same of calls that a communicator takes when it is done with those before.
+ncclResult_t mayCall(ncclComm *comm, const char *call);
 
 } // namespace simt::nccl
 

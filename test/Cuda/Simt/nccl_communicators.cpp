@@ -44,6 +44,14 @@ ncclResult_t nccl::mayUse(ncclComm *comm, const char *call) {
   return refuse(ncclInvalidArgument, comm ? "the communicator is gone" : "no communicator");
 }
 
+ncclResult_t nccl::mayCall(ncclComm *comm, const char *call) {
+  if (ncclResult_t code = mayUse(comm, call); code != ncclSuccess || !comm->progress)
+    return code;
+  if (machine.error.empty())
+    machine.error = std::string(call) + " of a communicator that is still in progress";
+  return refuse(ncclInvalidArgument, "the communicator is in progress");
+}
+
 ncclResult_t nccl::waitForRanks(ncclComm &comm) {
   Clique &clique = *comm.clique;
   auto areThere = [&clique] { return clique.arrived == clique.ranks; };
@@ -62,7 +70,36 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank) {
+/// What is wrong with a rank's place in a clique, or ncclSuccess.
+static ncclResult_t checkPlace(const Clique &clique, int ranks, int rank) {
+  if (clique.ranks && clique.ranks != ranks)
+    return refuse(ncclInvalidArgument, "ranks do not agree on how many they are");
+  for (const ncclComm *other : clique.comms)
+    if (other->rank == rank || other->device == currentDevice())
+      return refuse(ncclInvalidUsage,
+                    other->rank == rank ? "two communicators are rank " + std::to_string(rank)
+                                        : "two ranks have device " + std::to_string(other->device));
+  return ncclSuccess;
+}
+
+/// Meets the other ranks, which are other processes.
+static ncclResult_t meetProcesses(ncclComm &comm, const std::string &id) {
+  const int ranks = comm.clique->ranks, rank = comm.rank;
+  if (comm.blocks) {
+    const std::atomic<bool> isCancelled = false;
+    comm.processes = ProcessRanks::meet(id, ranks, rank, comm.problem, isCancelled);
+    return comm.processes ? ncclSuccess : refuse(ncclSystemError, comm.problem);
+  }
+  begin(comm);
+  Progress &progress = *comm.progress;
+  progress.meeting = std::async(std::launch::async, [id, ranks, rank, &comm, &progress] {
+    return ProcessRanks::meet(id, ranks, rank, comm.problem, progress.isCancelled);
+  });
+  return ncclInProgress;
+}
+
+static ncclResult_t makeRank(ncclComm_t *comm, int ranks, const ncclUniqueId &id, int rank,
+                             bool blocks) {
   Lock lock;
   if (ranks < 1 || rank < 0 || rank >= ranks)
     return refuse(ncclInvalidArgument,
@@ -70,30 +107,26 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
   std::shared_ptr<Clique> &clique = ranksHere().cliques[id.internal];
   if (!clique)
     clique = std::make_shared<Clique>();
-  if (clique->ranks && clique->ranks != ranks)
-    return refuse(ncclInvalidArgument, "ranks do not agree on how many they are");
+  if (ncclResult_t code = checkPlace(*clique, ranks, rank); code != ncclSuccess)
+    return code;
   clique->ranks = ranks;
-  for (const ncclComm *other : clique->comms)
-    if (other->rank == rank || other->device == currentDevice())
-      return refuse(ncclInvalidUsage,
-                    other->rank == rank ? "two communicators are rank " + std::to_string(rank)
-                                        : "two ranks have device " + std::to_string(other->device));
   auto made = std::make_unique<ncclComm>();
   made->clique = clique;
   made->rank = rank;
   made->device = currentDevice();
   made->thread = std::this_thread::get_id();
+  made->blocks = blocks;
   const char *direct = std::getenv("NCCL_P2P_DIRECT_DISABLE");
   made->readsPeers = !direct || std::strcmp(direct, "1") != 0;
   // One of this process, or of the machine: the other ranks are other processes.
   if (ranks > 1 && (options().devices == 1 || areDevicesShared())) {
-    std::string problem;
-    made->processes = ProcessRanks::meet(id.internal, ranks, rank, problem);
-    if (!made->processes)
-      return refuse(ncclSystemError, problem);
+    made->isOfProcesses = true;
+    const ncclResult_t code = meetProcesses(*made, id.internal);
+    if (code != ncclSuccess && code != ncclInProgress)
+      return code;
     ranksHere().comms.insert(made.get());
     *comm = made.release();
-    return ncclSuccess;
+    return code;
   }
   ranksHere().comms.insert(made.get());
   clique->comms.push_back(made.get());
@@ -101,6 +134,10 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
   changeThreads(made->thread, 1);
   wakePeers();
   *comm = made.release();
+  if (!blocks) {
+    begin(**comm);
+    return isAtOnce(**comm) ? goOn(**comm) : ncclInProgress;
+  }
   if (groupDepth) {
     initialising.push_back(*comm);
     return ncclSuccess;
@@ -108,9 +145,15 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
   return waitForRanks(**comm);
 }
 
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank) {
+  return makeRank(comm, ranks, id, rank, true);
+}
+
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
-                                    ncclConfig_t *) {
-  return ncclCommInitRank(comm, ranks, id, rank);
+                                    ncclConfig_t *config) {
+  const char *given = std::getenv("NCCL_COMM_BLOCKING");
+  const bool isToBlock = given && std::strcmp(given, "1") == 0;
+  return makeRank(comm, ranks, id, rank, isToBlock || !config || config->blocking != 0);
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list) {
@@ -132,7 +175,8 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list) {
 
 static void leave(ncclComm *comm) {
   ranksHere().comms.erase(comm);
-  if (comm->processes) {
+  dropProgress(*comm);
+  if (comm->isOfProcesses) {
     delete comm;
     return;
   }
@@ -144,7 +188,7 @@ static void leave(ncclComm *comm) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   Lock lock;
-  if (ncclResult_t code = mayUse(comm, "ncclCommFinalize"); code != ncclSuccess)
+  if (ncclResult_t code = mayCall(comm, "ncclCommFinalize"); code != ncclSuccess)
     return code;
   return hostWaitsFor(comm->operations) ? ncclSuccess
                                         : refuse(ncclUnhandledCudaError, errorMessage());
@@ -172,7 +216,7 @@ static bool waitUntilOthersLeave(ncclComm &comm) {
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   Lock lock;
-  if (ncclResult_t code = mayUse(comm, "ncclCommDestroy"); code != ncclSuccess)
+  if (ncclResult_t code = mayCall(comm, "ncclCommDestroy"); code != ncclSuccess)
     return code;
   ncclResult_t result = ncclCommFinalize(comm);
   if (!waitUntilOthersLeave(*comm) && result == ncclSuccess)
@@ -217,6 +261,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
   if (ncclResult_t code = mayUse(comm, "ncclCommGetAsyncError"); code != ncclSuccess)
     return code;
   *error = machine.error.empty() ? comm->asyncError : ncclUnhandledCudaError;
+  if (*error == ncclSuccess)
+    *error = goOn(*comm);
   return ncclSuccess;
 }
 

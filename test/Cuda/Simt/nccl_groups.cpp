@@ -139,7 +139,6 @@ ncclResult_t enqueueGroup(const std::shared_ptr<Group> &group, cudaStream_t stre
   for (const PartPointer &part : group->parts)
     if (std::string text = checkReach(comm, *part); !text.empty() && machine.error.empty())
       machine.error = std::move(text);
-  group->number = ranksHere().groups;
   const Part &first = *group->parts.front();
   Request request{group->parts.size() > 1 ? "NCCL group" : nameOf(first.call),
                   [group] { runGroup(*group); }};

@@ -44,12 +44,13 @@ sockaddr_un addressOf(const std::string &id, int rank, socklen_t &length) {
 }
 
 /// Connects to a lower rank, which may not listen yet.
-int connectTo(const std::string &id, int peer, int rank, Clock::time_point until) {
+int connectTo(const std::string &id, int peer, int rank, Clock::time_point until,
+              const std::atomic<bool> &isCancelled) {
   socklen_t length;
   const sockaddr_un address = addressOf(id, peer, length);
   const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   while (connect(made, reinterpret_cast<const sockaddr *>(&address), length) != 0) {
-    if (Clock::now() > until) {
+    if (Clock::now() > until || isCancelled) {
       close(made);
       return -1;
     }
@@ -63,11 +64,12 @@ int connectTo(const std::string &id, int peer, int rank, Clock::time_point until
 }
 
 /// The next higher rank that connects; its number in `peer`.
-int acceptFrom(int listening, int32_t &peer, Clock::time_point until) {
+int acceptFrom(int listening, int32_t &peer, Clock::time_point until,
+               const std::atomic<bool> &isCancelled) {
   pollfd waits{listening, POLLIN, 0};
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
-  if (poll(&waits, 1, static_cast<int>(std::max<int64_t>(left.count(), 0))) != 1)
-    return -1;
+  while (poll(&waits, 1, /*milliseconds=*/10) != 1)
+    if (Clock::now() > until || isCancelled)
+      return -1;
   const int made = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
   if (made >= 0 && recv(made, &peer, sizeof peer, MSG_WAITALL) == sizeof peer)
     return made;
@@ -99,7 +101,8 @@ struct Stream {
 } // namespace
 
 std::unique_ptr<ProcessRanks> ProcessRanks::meet(const std::string &id, int ranks, int rank,
-                                                 std::string &problem) {
+                                                 std::string &problem,
+                                                 const std::atomic<bool> &isCancelled) {
   const Clock::time_point until = Clock::now() + longest();
   std::unique_ptr<ProcessRanks> made(new ProcessRanks(ranks, rank));
   socklen_t length;
@@ -109,11 +112,11 @@ std::unique_ptr<ProcessRanks> ProcessRanks::meet(const std::string &id, int rank
       listen(listening, ranks) != 0)
     problem = std::string("cannot listen: ") + std::strerror(errno);
   for (int peer = 0; peer < rank && problem.empty(); ++peer)
-    if ((made->sockets[peer] = connectTo(id, peer, rank, until)) < 0)
+    if ((made->sockets[peer] = connectTo(id, peer, rank, until, isCancelled)) < 0)
       problem = "rank " + std::to_string(peer) + " does not come";
   for (int left = ranks - 1 - rank; left > 0 && problem.empty(); --left) {
     int32_t peer = -1;
-    const int socket = acceptFrom(listening, peer, until);
+    const int socket = acceptFrom(listening, peer, until, isCancelled);
     if (socket < 0 || peer <= rank || peer >= ranks)
       problem = std::to_string(left) + " ranks above do not come";
     else

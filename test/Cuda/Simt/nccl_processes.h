@@ -8,6 +8,7 @@
 #ifndef GENREC_TEST_CUDA_SIMT_NCCL_PROCESSES_H
 #define GENREC_TEST_CUDA_SIMT_NCCL_PROCESSES_H
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -26,9 +27,11 @@ struct Transfer {
 
 class ProcessRanks {
 public:
-  /// Meets the other ranks of clique `id`. Null and a reason where they do not come.
+  /// Meets the other ranks of clique `id`. Null and a reason where they do not come, or nobody
+  /// waits for them any more.
   static std::unique_ptr<ProcessRanks> meet(const std::string &id, int ranks, int rank,
-                                            std::string &problem);
+                                            std::string &problem,
+                                            const std::atomic<bool> &isCancelled);
   ~ProcessRanks();
   ProcessRanks(const ProcessRanks &) = delete;
 

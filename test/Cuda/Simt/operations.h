@@ -236,6 +236,7 @@ struct simtStream {
   simt::OperationPointer last;
   std::shared_ptr<simt::Capture> capture;
   std::vector<int> captured; ///< nodes that the next one of a capture waits for
+  int callsToCome = 0;       ///< that NCCL has been given, and has not queued yet
 };
 
 struct simtEvent {

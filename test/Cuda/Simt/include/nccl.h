@@ -57,7 +57,6 @@ enum ncclDataType_t {
   ncclBfloat16 = 9,
 };
 enum ncclRedOp_t { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclAvg = 4 };
-/// `blocking` is taken as 1.
 struct ncclConfig_t {
   int blocking = NCCL_CONFIG_UNDEF_INT;
 };
@@ -72,6 +71,9 @@ ncclResult_t ncclGetVersion(int *version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
 /// Waits for all ranks, at ncclGroupEnd within a group. The device is the current one.
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank);
+/// Where config->blocking is 0, and NCCL_COMM_BLOCKING is not 1, this and groups of the
+/// communicator may return ncclInProgress. What they asked for is queued, and other calls may
+/// follow, when ncclCommGetAsyncError says ncclSuccess: not before the peers have come.
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config);
 ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list);
