@@ -78,7 +78,6 @@ public:
     try {
       connect(id);
     } catch (...) { // what was not made has no destructor
-      stop();
       leave();
       throw;
     }

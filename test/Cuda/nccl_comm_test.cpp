@@ -10,6 +10,7 @@
 #include <nccl.h>
 
 #include <atomic>
+#include <climits>
 
 namespace genrec::rt::cuda::test {
 namespace {
@@ -31,10 +32,13 @@ void exchangeWithOther(Communicator &comm, conformance::Memory &memory, int64_t 
     memory.fetch(in.data(), receive[other].data, expected);
 }
 
-/// Two ranks send to each other: NCCL has connected them, and nothing is under way.
+/// Two ranks send to each other: NCCL has connected them. When rank 1 goes on, nothing is under
+/// way any more.
 void connect(Communicator &comm, conformance::Memory &memory) {
   exchangeWithOther(comm, memory, 8, 8);
   comm.barrier();
+  if (comm.getRank() == 1)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 /// Of a rank that does not come: until another one has given up, or for so long.
@@ -90,9 +94,10 @@ TEST_P(NcclComm, AnAbortEndsTheWaitsOfOthersWithItsReason) {
   EXPECT_THAT(run(3,
                   [](Communicator &comm, conformance::Memory &memory) {
                     conformance::checkExchange(comm, 40, memory);
-                    comm.barrier();
-                    if (comm.getRank() == 1)
+                    if (comm.getRank() == 1) {
+                      std::this_thread::sleep_for(std::chrono::milliseconds(50));
                       return comm.abort("no rows in part-7.parquet");
+                    }
                     conformance::checkExchange(comm, 40, memory);
                   }),
               HasSubstr("rank 1: no rows in part-7.parquet"));
@@ -137,9 +142,10 @@ TEST_P(NcclComm, PatienceIsThatOfTheWait) {
   EXPECT_EQ(run(2,
                 [](Communicator &comm, conformance::Memory &memory) {
                   const std::unique_ptr<Communicator> other = comm.duplicate();
-                  conformance::checkExchange(comm, 40, memory);
-                  comm.setPatience(std::chrono::milliseconds(1));
                   conformance::DeviceMemory others; // in a stream of its own
+                  connect(comm, memory);
+                  connect(*other, others);
+                  comm.setPatience(std::chrono::milliseconds(1));
                   if (comm.getRank() == 1)
                     std::this_thread::sleep_for(std::chrono::milliseconds(100));
                   conformance::checkExchange(*other, 40, others);
@@ -185,6 +191,8 @@ TEST_P(NcclComm, WhatNcclFindsOutEndsTheWait) {
 class HearsLate final : public ForwardingComm {
 public:
   HearsLate(Communicator &inner, int questions) : ForwardingComm(inner), questions(questions) {}
+  /// From now on.
+  void hear() { questions = 0; }
   std::optional<std::string> getError() override {
     std::optional<std::string> error = ForwardingComm::getError();
     return error && questions-- > 0 ? std::nullopt : error;
@@ -199,7 +207,7 @@ TEST_P(NcclComm, WhatAHostHearsEndsTheWait) {
   std::atomic<bool> hasEnded = false;
   EXPECT_THAT(runOnHosts(2,
                          [&](Communicator &inner) {
-                           HearsLate host(inner, 1); // before the exchange
+                           HearsLate host(inner, INT_MAX);
                            const std::unique_ptr<Communicator> comm = makeNcclComm(host);
                            conformance::DeviceMemory memory;
                            connect(*comm, memory);
@@ -212,7 +220,9 @@ TEST_P(NcclComm, WhatAHostHearsEndsTheWait) {
                            if (host.getRank() == 1)
                              return;
                            try {
-                             exchangeWithOther(*comm, memory, 8, 8);
+                             exchangeWithOther(*comm, memory, 8, 8, /*waits=*/false);
+                             host.hear();
+                             waitForStream(static_cast<cudaStream_t>(memory.where().stream));
                            } catch (...) {
                              hasEnded = true;
                              throw;
@@ -295,8 +305,10 @@ TEST_P(NcclComm, AllThatARankWaitsForEnds) {
 TEST_P(NcclComm, NobodyExchangesBehindAnAbort) {
   EXPECT_THAT(run(2,
                   [](Communicator &comm, conformance::Memory &memory) {
-                    if (comm.getRank() == 1)
+                    if (comm.getRank() == 1) {
                       comm.abort("no rows");
+                      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                    }
                     conformance::checkExchange(comm, 40, memory);
                   }),
               HasSubstr("rank 1: no rows"));

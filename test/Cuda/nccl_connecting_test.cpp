@@ -24,8 +24,10 @@ using testing::HasSubstr;
 
 /// Of a rank that does not come: until another one has given up.
 void sleepUntilFailed(Communicator &comm) {
-  for (int i = 0; i < 1000 && !comm.getError(); ++i)
+  for (int i = 0; i < 300 && !comm.getError(); ++i)
     std::this_thread::sleep_for(milliseconds(10));
+  if (!comm.getError())
+    throw Error("nobody has given up");
 }
 
 /// What all ranks do before NCCL connects them, and nothing of that.
@@ -50,6 +52,7 @@ protected:
     try {
       runThreadRanks(ranks, [&](Communicator &host) {
         GENREC_CUDA_CHECK(cudaSetDevice(host.getRank()));
+        host.setPatience(seconds(5));
         body(host);
       });
     } catch (const std::exception &error) {

@@ -1,9 +1,17 @@
 # ruff: noqa: E501 -- a defect per line
-"""Defects of what CUDA and its libraries demand beyond the order of work: sizes, alignments, memory that others reach, codes."""
+"""Defects of what CUDA and its libraries demand beyond the order of work: sizes, alignments, memory that others reach, codes, calls
+that NCCL is not done with when they return."""
 
 from planting import Defect
 
+NCCL_COMM = "comm_nccl/nccl_comm.cu"
 MEMORY, ATTENTION = "core/cuda/memory.cu", "include/genrec_rt/kernels/cuda/attention/attention.h"
+
+
+
+def connecting(name: str, tests: str, old: str, new: str = ";", behind: str = "") -> Defect:
+    return Defect(name, NCCL_COMM, f"Seeds/NcclConnecting.{tests}/0", old, new, behind)
+
 
 DEMANDS = [
     Defect("lists that are cut, of which none has a row, are attended to", ATTENTION, "Attention*.NoRows", "args.rows > 0", "true"),
@@ -21,4 +29,10 @@ DEMANDS = [
            "memory.release(queue);", ";"),
     Defect("a kernel that is not there has one code", "core/cuda/find_device.cu", "Seeds/DeviceRanks.AreRefusedWithoutCodeForTheDevice/1",
            "status == cudaErrorInvalidDeviceFunction", "false"),
+    connecting("a communicator is used while it is made", "ALateRank*", 'finish(result, "cannot connect GPUs");', 'check(result, "cannot connect GPUs");'),
+    connecting("work goes on while NCCL connects", "ALateRank*", 'finish(nccl.groupEnd(), "an exchange failed");', 'check(nccl.groupEnd(), "an exchange failed");'),
+    connecting("who connects does not hear that others fail", "ARankThatFails*", "ofAll || own", "false"),
+    connecting("who connects has all patience", "ARankThatStalls*", "waited > getPatience()", "false", "own = isFirst"),
+    connecting("who connects goes on when another thread has ended that", "AnAbortOfTheSame*", "throwOthersError();", ";", "commGetAsyncError(comm, &state);"),
+    connecting("what NCCL connects is not ended", "ADuplicateHears*", "stop();", ";", "nothing is queued behind"),
 ]  # fmt: skip
