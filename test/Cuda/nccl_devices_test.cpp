@@ -14,6 +14,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #if defined(GENREC_SIMT)
 #include "simt.h"
 #endif
@@ -40,6 +42,41 @@ protected:
   void expectSuccess(int result) { EXPECT_EQ(result, NcclLibrary::kSuccess) << describe(result); }
   std::string describe(int result) { return nccl->describe(result, nullptr); }
 
+  /// Where calls do not block, what `result` was returned for may not be done.
+  void finish(NcclLibrary::Comm comm, int result) {
+    while (result == NcclLibrary::kInProgress) {
+      std::this_thread::yield();
+      expectSuccess(nccl->commGetAsyncError(comm, &result));
+    }
+    expectSuccess(result);
+  }
+
+  void sendToSelf(bool polls) {
+    NcclLibrary::UniqueId id{};
+    expectSuccess(nccl->getUniqueId(&id));
+    NcclLibrary::Comm comm = nullptr;
+    NcclLibrary::Config config;
+    const int made = polls ? nccl->commInitRankConfig(&comm, 1, id, 0, &config)
+                           : nccl->commInitRank(&comm, 1, id, 0);
+    finish(comm, made);
+    const TestStream stream;
+    std::vector<uint8_t> values(100'003);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<uint8_t>(i * 37 + i / 251);
+    Copy<uint8_t> from(values), to(std::vector<uint8_t>(values.size() + 1, 7));
+    expectSuccess(nccl->groupStart());
+    expectSuccess(nccl->send(from.data(), values.size(), NcclLibrary::kBytes, 0, comm, stream));
+    expectSuccess(nccl->receive(to.data(), values.size(), NcclLibrary::kBytes, 0, comm, stream));
+    finish(comm, nccl->groupEnd());
+    GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+    int state = NcclLibrary::kInProgress;
+    expectSuccess(nccl->commGetAsyncError(comm, &state));
+    expectSuccess(state);
+    values.push_back(7);
+    EXPECT_EQ(to.fetch(), values);
+    expectSuccess(nccl->commDestroy(comm));
+  }
+
   const NcclLibrary *nccl = nullptr;
 };
 
@@ -48,26 +85,14 @@ TEST_F(NcclDevices, ARankSendsToItself) {
   int version = 0;
   expectSuccess(nccl->getVersion(&version));
   EXPECT_GE(version, 2700);
-  NcclLibrary::UniqueId id{};
-  expectSuccess(nccl->getUniqueId(&id));
-  NcclLibrary::Comm comm = nullptr;
-  expectSuccess(nccl->commInitRank(&comm, 1, id, 0));
-  const TestStream stream;
-  std::vector<uint8_t> values(100'003);
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<uint8_t>(i * 37 + i / 251);
-  Copy<uint8_t> from(values), to(std::vector<uint8_t>(values.size() + 1, 7));
-  expectSuccess(nccl->groupStart());
-  expectSuccess(nccl->send(from.data(), values.size(), NcclLibrary::kBytes, 0, comm, stream));
-  expectSuccess(nccl->receive(to.data(), values.size(), NcclLibrary::kBytes, 0, comm, stream));
-  expectSuccess(nccl->groupEnd());
-  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
-  int state = NcclLibrary::kInProgress;
-  expectSuccess(nccl->commGetAsyncError(comm, &state));
-  expectSuccess(state);
-  values.push_back(7);
-  EXPECT_EQ(to.fetch(), values);
-  expectSuccess(nccl->commDestroy(comm));
+  sendToSelf(/*polls=*/false);
+}
+
+/// The same by calls that do not block.
+TEST_F(NcclDevices, ARankSendsToItselfAndAsksWhetherItHas) {
+  if (!nccl->commInitRankConfig)
+    GTEST_SKIP() << "NCCL is too old";
+  sendToSelf(/*polls=*/true);
 }
 
 /// One rank, and a rank per device where there are several.

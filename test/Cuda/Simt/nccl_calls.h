@@ -49,6 +49,7 @@ using MeetingPointer = std::shared_ptr<Meeting>;
 
 struct Clique {
   int ranks = 0, arrived = 0;
+  uint64_t number = 0;                                                ///< in the process
   std::vector<ncclComm *> comms;                                      ///< that live
   std::map<std::tuple<int, int, uint64_t>, MeetingPointer> transfers; ///< from, to, which
   std::map<uint64_t, MeetingPointer> collectives;
@@ -143,7 +144,7 @@ void begin(ncclComm &comm, const std::shared_ptr<Group> &group, cudaStream_t str
 ncclResult_t goOn(ncclComm &comm);
 /// It does not go on.
 void dropProgress(ncclComm &comm);
-/// Whether a call looks itself whether it is done, by the seed.
+/// Whether a call is done when it returns, unless peers have to come, by the seed.
 bool isAtOnce(ncclComm &comm);
 
 //===-- nccl_communicators.cpp --------------------------------------------===//

@@ -105,8 +105,10 @@ static ncclResult_t makeRank(ncclComm_t *comm, int ranks, const ncclUniqueId &id
     return refuse(ncclInvalidArgument,
                   "rank " + std::to_string(rank) + " of " + std::to_string(ranks));
   std::shared_ptr<Clique> &clique = ranksHere().cliques[id.internal];
-  if (!clique)
+  if (!clique) {
     clique = std::make_shared<Clique>();
+    clique->number = ranksHere().cliques.size();
+  }
   if (ncclResult_t code = checkPlace(*clique, ranks, rank); code != ncclSuccess)
     return code;
   clique->ranks = ranks;

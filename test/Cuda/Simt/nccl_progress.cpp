@@ -18,10 +18,12 @@ namespace {
 constexpr uint64_t kMostQuestions = 4;
 
 uint64_t draw(ncclComm &comm) {
-  uint64_t random = (options().seed * 31 + static_cast<uint64_t>(comm.rank)) * 0x9E3779B97F4A7C15 +
-                    ++comm.draws * 0xD1B54A32D192ED03;
-  random ^= random >> 31;
-  return random * 0x2545F4914F6CDD1D >> 33;
+  uint64_t random = options().seed;
+  for (uint64_t with : {comm.clique->number, static_cast<uint64_t>(comm.rank), ++comm.draws}) {
+    random = (random ^ with) * 0x9E3779B97F4A7C15;
+    random ^= random >> 29;
+  }
+  return random >> 8;
 }
 
 bool hasAnswered(const ncclComm &comm, int peer, bool sends) {
@@ -106,6 +108,11 @@ ncclResult_t goOn(ncclComm &comm) {
   return comm.asyncError;
 }
 
-bool isAtOnce(ncclComm &comm) { return draw(comm) % 4 == 0; }
+bool isAtOnce(ncclComm &comm) {
+  const bool result = draw(comm) % 4 == 0;
+  if (result && comm.progress)
+    comm.progress->questions = 0;
+  return result;
+}
 
 } // namespace simt::nccl

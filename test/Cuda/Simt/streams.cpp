@@ -178,7 +178,7 @@ cudaError_t enqueue(cudaStream_t stream, Request request, OperationPointer *made
   if (!request.callers[0])
     request.callers = callers();
   if (to->callsToCome && machine.error.empty())
-    machine.error = describe({request.what, request.kernel, 0, 0, 0, request.callers}) +
+    machine.error = describe({request.what, request.kernel, to->number, 0, 0, request.callers}) +
                     ": NCCL is still in progress with a group for that stream";
   if (to->capture)
     return addNode(*to, std::move(request));
