@@ -34,6 +34,9 @@ std::string textOf(const CommPurpose &purpose) {
 /// How long what a communicator has under way may take to end.
 constexpr std::chrono::seconds kStopPatience(5);
 
+/// How long a call takes that others have made, too, before they ended.
+constexpr std::chrono::seconds kSoon(1);
+
 /// How long a rank looks for NCCL's answer without pause: what needs no peer takes less.
 constexpr std::chrono::milliseconds kYielding(2);
 
@@ -191,10 +194,11 @@ private:
   /// thread of its own, which connects to peers and then queues what the stream is to run.
   void finish(int result, const std::string &what) {
     const auto begin = std::chrono::steady_clock::now();
+    std::optional<std::chrono::nanoseconds> heard;
     try {
       while (result == NcclLibrary::kInProgress) {
         const auto waited = std::chrono::steady_clock::now() - begin;
-        lookForPeers(waited);
+        lookForPeers(waited, heard);
         if (waited < kYielding)
           std::this_thread::yield();
         else
@@ -209,13 +213,18 @@ private:
     }
   }
 
-  /// As look, while NCCL is not done with a call: it takes no other one then.
-  void lookForPeers(std::chrono::nanoseconds waited) {
+  /// As look, while NCCL is not done with a call: it takes no other one then. What a duplicate was
+  /// aborted with is `heard` by then: others may have made this call before.
+  void lookForPeers(std::chrono::nanoseconds waited,
+                    std::optional<std::chrono::nanoseconds> &heard) {
     const std::optional<std::string> ofAll = rank->host.getError();
-    const std::optional<std::string> own = isFirst ? ofAll : host.getError();
+    const std::optional<std::string> own = isFirst ? std::nullopt : host.getError();
+    if (own && !heard)
+      heard = waited;
+    const bool isOver = own && waited - *heard > kSoon;
     const bool isLate = waited > getPatience();
     try {
-      if (ofAll || own)
+      if (ofAll || isOver)
         throw CommError(ofAll ? *ofAll : *own);
       if (isLate)
         fail(describeWait(nameOthers()) + (getPurpose().what ? "" : ", to connect GPUs"));

@@ -135,6 +135,31 @@ TEST_P(NcclConnecting, ADuplicateHearsOfBoth) {
                 HasSubstr("rank 1: no rows"));
 }
 
+/// Others may hear of an abort while NCCL connects them to the rank that aborts.
+TEST_P(NcclConnecting, WhatWasSentBeforeADuplicatesAbortArrives) {
+  EXPECT_EQ(run(2,
+                [](Communicator &host) {
+                  const std::unique_ptr<Communicator> comm = makeNcclComm(host);
+                  conformance::DeviceMemory memory;
+                  for (int64_t i = 0; i < 20; ++i) {
+                    const std::unique_ptr<Communicator> other = comm->duplicate();
+                    int64_t sent = 100 * i + comm->getRank(), received = -1;
+                    SendPart send[2];
+                    ReceivePart receive[2];
+                    const int32_t peer = 1 - comm->getRank();
+                    send[peer] = {memory.give(&sent, 8), 8};
+                    receive[peer] = {memory.give(&received, 8), 8};
+                    other->exchange(send, receive, memory.where());
+                    if (comm->getRank() == 1)
+                      other->abort("no rows");
+                    memory.fetch(&received, receive[peer].data, 8);
+                    EXPECT_EQ(received, 100 * i + peer);
+                    comm->barrier();
+                  }
+                }),
+            "");
+}
+
 /// As patient as the communicator that it is of.
 TEST_P(NcclConnecting, ADuplicateIsNotMadeAlone) {
   EXPECT_THAT(run(2,

@@ -31,8 +31,9 @@ DEMANDS = [
            "status == cudaErrorInvalidDeviceFunction", "false"),
     connecting("a communicator is used while it is made", "ALateRank*", 'finish(result, "cannot connect GPUs");', 'check(result, "cannot connect GPUs");'),
     connecting("work goes on while NCCL connects", "ALateRank*", 'finish(nccl.groupEnd(), "an exchange failed");', 'check(nccl.groupEnd(), "an exchange failed");'),
-    connecting("who connects does not hear that others fail", "ARankThatFails*", "ofAll || own", "false"),
-    connecting("who connects has all patience", "ARankThatStalls*", "waited > getPatience()", "false", "own = isFirst"),
+    connecting("who connects does not hear that others fail", "ARankThatFails*", "ofAll || isOver", "false"),
+    connecting("a duplicate's abort ends what was sent before", "WhatWasSent*", "waited - *heard > kSoon", "true"),
+    connecting("who connects has all patience", "ARankThatStalls*", "waited > getPatience()", "false", "isOver = own"),
     connecting("who connects goes on when another thread has ended that", "AnAbortOfTheSame*", "throwOthersError();", ";", "commGetAsyncError(comm, &state);"),
     connecting("what NCCL connects is not ended", "ADuplicateHears*", "stop();", ";", "nothing is queued behind"),
 ]  # fmt: skip
