@@ -204,6 +204,8 @@ private:
         else
           std::this_thread::sleep_for(std::chrono::microseconds(100));
         result = askState();
+        if (isStopped) // by another thread
+          throwOthersError();
       }
       check(result, what);
     } catch (...) { // nothing is queued behind what the caller goes on with
@@ -235,16 +237,14 @@ private:
     }
   }
 
-  /// What NCCL says of its last call. Throws where this rank has ended it, by another thread maybe.
+  /// What NCCL says of its last call; kInProgress where this rank has ended it.
   int askState() {
-    int state = NcclLibrary::kSuccess, result = NcclLibrary::kSuccess;
+    int state = NcclLibrary::kInProgress, result = NcclLibrary::kSuccess;
     {
       const std::lock_guard lock(mutex); // while NCCL is asked, nobody gives `comm` back
       if (!isStopped && comm)
         result = nccl.commGetAsyncError(comm, &state);
     }
-    if (isStopped)
-      throwOthersError();
     check(result, "cannot ask for errors");
     return state;
   }
