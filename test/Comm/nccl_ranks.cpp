@@ -1,6 +1,6 @@
 //===- nccl_ranks.cpp - a rank with a device, for test_cuda_ranks_failures -===//
 //
-// nccl_ranks <libgenrec-comm-mpi.so> conform | abort | differ
+// nccl_ranks <libgenrec-comm-mpi.so> conform | abort | differ | stall
 //
 // The device is the emulated one; bytes go from process to process (Simt/nccl_processes.h).
 //
@@ -32,6 +32,15 @@ void differ(Communicator &comm, conformance::DeviceMemory &memory) {
   conformance::checkExchange(comm, 40, memory);
 }
 
+/// Rank 1 does what all do before NCCL connects them, and no more.
+void stall(Communicator &host) {
+  char id[128];
+  runTogether(&host, [] {});
+  host.broadcast(id, sizeof id, 0);
+  for (int i = 0; i < 500 && !host.getError(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
 /// Ends without MPI, for which mpirun ends all others: they have time to say what they know before.
 [[noreturn]] void leave(int status) {
   std::fflush(stdout);
@@ -47,6 +56,13 @@ int main(int argc, char **argv) {
   const std::string task = argv[2];
   try {
     std::unique_ptr<Communicator> host = loadMpiComm(argv[1]);
+    if (task == "stall") {
+      host->setPatience(std::chrono::milliseconds(500));
+      if (host->getRank() == 1) {
+        stall(*host);
+        leave(0);
+      }
+    }
     std::unique_ptr<Communicator> comm = cuda::makeNcclComm(*host);
     {
       conformance::DeviceMemory memory;

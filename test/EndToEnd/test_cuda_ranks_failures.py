@@ -154,6 +154,11 @@ def test_an_abort_reaches_ranks_with_devices() -> None:
 
 
 @needs_mpi
+def test_a_rank_that_nccl_waits_for_is_named() -> None:
+    assert "error: rank 0: waited 500 ms for rank 1, to connect GPUs" in communicate(2, "stall").stdout
+
+
+@needs_mpi
 def test_ranks_that_differ_are_named() -> None:
     ran = communicate(2, "differ", GENREC_COMM_CHECK="1")
     assert ran.returncode != 0
