@@ -3,7 +3,7 @@
 
 from planting import Defect, seen
 
-KERNELS = "include/genrec_rt/kernels/cuda/"
+KERNELS, SESSION = "include/genrec_rt/kernels/cuda/", "session/device_"
 ATTENTION = "attention/step_attention.h"
 
 
@@ -33,4 +33,7 @@ GLUE = [
           "cuda::addPairs(second->device, domain->device, width, x, ldX, out, 256, streamOf(step));"),
     moved("a tile begins where its list does", "Last", "false", behind="cuda::tileRows(lists->device, count, "),
     moved("every row draws the numbers of one", "domain ? domain->capacity : 1", "1", file="picked_rows.h"),
+    seen("many", "a row alone is there, of columns without nulls", SESSION + "batch.cpp", "mostValid = std::max(mostValid, rows.capacity);", "mostValid = 1;"),
+    seen("moved", "nothing is there of a catalogue's column without nulls", SESSION + "state.cpp", "1", "0", behind="valid(static_cast<size_t>(rows), "),
+    seen("moved", "flags of a catalogue's column are kept anew in every step", SESSION + "state.cpp", "arrays.back().from = column.values.data();"),
 ]  # fmt: skip

@@ -17,7 +17,7 @@ MANY_BATCH = 270
 MANY_SCHEMA = gr.Schema(
     {
         "user": gr.int64,
-        "x": gr.float32,
+        "x": gr.float32.nullable(),  # and never is
         "target": gr.int64,
         "next": [gr.int64],
         "label": gr.float32,
@@ -67,7 +67,8 @@ class Many(gr.Model):
         gr.loss.bce_with_logits(logit, batch.shown.chosen, name="shown")
         gr.metric.list_ranking(logit, batch.shown.chosen, at=(1,), name="shown")
 
-        features = gr.concat(user, rows.sum(), self.weigh(user, rows), wide[:, : self.dim].mean(), batch.x)
+        x = gr.fill_missing(batch.x, 0.5)
+        features = gr.concat(user, rows.sum(), self.weigh(user, rows), wide[:, : self.dim].mean(), x)
         crossed = self.cross(features)
         hidden = self.mix(crossed)
         gr.loss.bce_with_logits(self.top(hidden).squeeze(), batch.label, name="label")
@@ -116,7 +117,7 @@ class Moved(gr.Model):
         stacked = gr.stack(user, shifted, past.max(), past.first(), (past * drawn).mean())
         weighed = (stacked * nn.softmax(stacked)).sum()
         pairs = nn.dot_interaction([user, weighed, past.last(), padded.max()], self_interaction=True)
-        mixed = gr.concat(pairs, past.tile(3, keep="last"), nn.cos(batch.x), nn.square(user).row_max(), shifted[:, :3])
+        mixed = gr.concat(pairs, past.tile(3, keep="last"), nn.cos(gr.fill_missing(batch.x, 0.5)), nn.square(user).row_max(), shifted[:, :3])
         gr.loss.bce_with_logits(self.top(mixed).squeeze(), batch.label, name="label")
 
         tags = self.tag(self.items.tags.value).mean()
@@ -130,7 +131,7 @@ class Moved(gr.Model):
 
 
 MANY_ITEMS = 400
-MANY_ITEM_SCHEMA = gr.Schema({"item": gr.int64, "title": gr.string, "tags": [gr.int64]})
+MANY_ITEM_SCHEMA = gr.Schema({"item": gr.int64, "title": gr.string.nullable(), "tags": [gr.int64]})
 
 
 def write_many_items(path: Path) -> Path:
