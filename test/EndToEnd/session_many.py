@@ -117,7 +117,8 @@ class Moved(gr.Model):
         stacked = gr.stack(user, shifted, past.max(), past.first(), (past * drawn).mean())
         weighed = (stacked * nn.softmax(stacked)).sum()
         pairs = nn.dot_interaction([user, weighed, past.last(), padded.max()], self_interaction=True)
-        mixed = gr.concat(pairs, past.tile(3, keep="last"), nn.cos(gr.fill_missing(batch.x, 0.5)), nn.square(user).row_max(), shifted[:, :3])
+        x = gr.fill_missing(batch.x, 0.5)
+        mixed = gr.concat(pairs, past.tile(3, keep="last"), nn.cos(x), nn.square(user).row_max(), shifted[:, :3])
         gr.loss.bce_with_logits(self.top(mixed).squeeze(), batch.label, name="label")
 
         tags = self.tag(self.items.tags.value).mean()
