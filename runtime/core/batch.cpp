@@ -101,7 +101,8 @@ ColumnBatch &BatchBuilder::newColumn(int32_t feature, int64_t count,
   column.hasNulls = !valid.empty();
   if (column.hasNulls) {
     std::memset(column.valid.ensure(room), 0, static_cast<size_t>(room));
-    std::copy(valid.begin(), valid.end(), column.valid.data());
+    std::transform(valid.begin(), valid.end(), column.valid.data(),
+                   [](uint8_t byte) -> uint8_t { return byte != 0; }); // kernels read them as bool
   }
   return column;
 }

@@ -141,9 +141,12 @@ genrec_column DeviceState::catalogueColumn(int32_t number, const genrec_feature_
 const void *DeviceState::keepAllValid(int32_t number, const ColumnBatch &column, int64_t rows) {
   if (const void *there = kept(number, kValid, column.values.data()))
     return there;
-  const std::vector<uint8_t> valid(static_cast<size_t>(rows), 1);
-  keep(number, kValid, valid.data(), rows);
-  arrays.back().from = column.values.data();
+  const std::vector<uint8_t> valid(static_cast<size_t>(std::max<int64_t>(rows, 1)), 1);
+  Array array{number, kValid, column.values.data(),
+              std::make_unique<DeviceMemory>(*owned, "catalogues")};
+  const auto bytes = static_cast<int64_t>(valid.size());
+  copyIn(array.memory->ensure(bytes), valid.data(), bytes);
+  arrays.push_back(std::move(array));
   return arrays.back().memory->data();
 }
 

@@ -94,6 +94,7 @@ struct genrec_runtime {
   std::vector<genrec_parameter> parameters;
 
   genrec::rt::Batch catalogueRows;                     ///< columns of all catalogues
+  std::vector<uint8_t> allValid; ///< of their columns that may have nulls and have none
   std::vector<genrec::rt::CatalogueDomain> catalogues; ///< by domain index
   std::vector<std::unique_ptr<genrec::rt::CatalogueHandles>> handles;
 

@@ -122,9 +122,17 @@ void Session::setCatalogue(int32_t domain, Batch rows) {
                           ? describeRoot(from.count, nullptr, kept.rows)
                           : describeChild(from, state.catalogues[parent].descriptor, kept.rows);
   }
-  for (int32_t i = 0; i < desc.feature_count; ++i)
-    if (rootDomain(desc, desc.features[i].domain) == domain)
-      state.catalogueRows.columns[i] = std::move(rows.columns[i]);
+  for (int32_t i = 0; i < desc.feature_count; ++i) {
+    const genrec_feature_desc &feature = desc.features[i];
+    if (rootDomain(desc, feature.domain) != domain)
+      continue;
+    ColumnBatch &column = state.catalogueRows.columns[i];
+    column = std::move(rows.columns[i]);
+    const auto most =
+        static_cast<size_t>(columnRows(state.catalogueRows.domains[feature.domain].count));
+    if (feature.nullable && !column.hasNulls && most > state.allValid.size())
+      state.allValid.assign(most, 1);
+  }
 }
 
 StepReport Session::step(Mode mode, Batch &batch) { return step(mode, std::span(&batch, 1)); }

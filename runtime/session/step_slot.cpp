@@ -243,20 +243,22 @@ void StepSlot::place(Placement &placement, Arena &arena, std::vector<void *> &ad
 
 void StepSlot::pointColumns() {
   const genrec_model_desc &model = shared.model;
+  int64_t most = 0;
+  for (int32_t i = 0; i < model.feature_count; ++i)
+    if (model.features[i].nullable)
+      most = std::max(most, columnRows(batch->domains[model.features[i].domain].count));
+  if (most > static_cast<int64_t>(allValid.size()))
+    allValid.assign(static_cast<size_t>(most), 1);
   for (int32_t i = 0; i < model.feature_count; ++i) {
     const genrec_feature_desc &feature = model.features[i];
-    const CatalogueDomain &catalogue = shared.catalogues[feature.domain];
-    const ColumnBatch &column =
-        catalogue.given ? shared.catalogueRows.columns[i] : batch->columns[i];
-    columnTable[i] = {column.values.data(), column.hasNulls ? column.valid.data() : nullptr};
-    const int64_t rows =
-        catalogue.given ? catalogue.descriptor.count : batch->domains[feature.domain].count;
-    if (feature.nullable && !column.hasNulls && rows > static_cast<int64_t>(allValid.size()))
-      allValid.assign(static_cast<size_t>(rows), 1);
+    const bool inCatalogue = shared.catalogues[feature.domain].given;
+    const ColumnBatch &column = inCatalogue ? shared.catalogueRows.columns[i] : batch->columns[i];
+    columnTable[i] = {column.values.data(), nullptr};
+    if (feature.nullable)
+      columnTable[i].valid = column.hasNulls ? column.valid.data()
+                             : inCatalogue   ? shared.allValid.data()
+                                             : allValid.data();
   }
-  for (int32_t i = 0; i < model.feature_count; ++i)
-    if (model.features[i].nullable && !columnTable[i].valid)
-      columnTable[i].valid = allValid.data();
 }
 
 void StepSlot::runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *on) {

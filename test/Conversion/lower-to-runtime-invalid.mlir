@@ -23,7 +23,7 @@ genrec.model @truncated {
     %user, %event = genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>
     %recent = genrec.truncate %event {count = 3} : (!genrec.domain<@event>) -> !genrec.domain<@recent>
     %x = genrec.feature %event "event.x" : (!genrec.domain<@event>) -> tensor<?xf32, #genrec.rows<@event>>
-    // expected-error @below {{'genrec.derive' op has rows of a truncated list, which kernels read where they lie; run --genrec-form-row-kernels before}}
+    // expected-error @below {{'genrec.derive' op has rows of a truncated list, which kernels read where they lie; --genrec-form-row-kernels makes it part of one (of a model that another genrec has written as row kernels: compile what that was)}}
     %y = genrec.derive %x into %recent : (tensor<?xf32, #genrec.rows<@event>>, !genrec.domain<@recent>) -> tensor<?xf32, #genrec.rows<@recent>>
     genrec.output "y" %y : tensor<?xf32, #genrec.rows<@recent>>
   }

@@ -34,6 +34,6 @@ GLUE = [
     moved("a tile begins where its list does", "Last", "false", behind="cuda::tileRows(lists->device, count, "),
     moved("every row draws the numbers of one", "domain ? domain->capacity : 1", "1", file="picked_rows.h"),
     seen("many", "a row alone is there, of columns without nulls", SESSION + "batch.cpp", "mostValid = std::max(mostValid, rows.capacity);", "mostValid = 1;"),
-    seen("moved", "nothing is there of a catalogue's column without nulls", SESSION + "state.cpp", "1", "0", behind="valid(static_cast<size_t>(rows), "),
-    seen("moved", "flags of a catalogue's column are kept anew in every step", SESSION + "state.cpp", "arrays.back().from = column.values.data();"),
+    seen("moved", "nothing is there of a catalogue's column without nulls", SESSION + "state.cpp", "1", "0", behind="valid(static_cast<size_t>(std::max<int64_t>(rows, 1)), "),
+    seen("moved", "flags of a catalogue's column are kept anew in every step", SESSION + "state.cpp", "column.values.data()", "nullptr", behind="Array array{number, kValid, "),
 ]  # fmt: skip

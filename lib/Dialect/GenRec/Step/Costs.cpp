@@ -43,17 +43,15 @@ static int64_t getElements(RankedTensorType tensor) {
 
 void StepCosts::addTensor(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
-    addRowOf(getRowDomain(tensor), tensor);
+    addRowOf(getRowDomain(tensor), tensor, getElements(tensor));
 }
 
-void StepCosts::addRowOf(FlatSymbolRefAttr domain, Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  get(domain).bytes += getElements(tensor) * getElementBytes(tensor.getElementType());
+void StepCosts::addRowOf(FlatSymbolRefAttr domain, Type type, int64_t elements) {
+  get(domain).bytes += elements * getElementBytes(cast<RankedTensorType>(type).getElementType());
 }
 
 void StepCosts::addRow(Type type, int64_t elements) {
-  auto tensor = cast<RankedTensorType>(type);
-  get(getRowDomain(tensor)).bytes += elements * getElementBytes(tensor.getElementType());
+  addRowOf(getRowDomain(type), type, elements);
 }
 
 void StepCosts::addSource(Type type) {

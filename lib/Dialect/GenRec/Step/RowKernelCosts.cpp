@@ -198,7 +198,8 @@ void genrec::addKernelCosts(RowKernelOp kernel, StepCosts &costs) {
       continue;
     // A part that was stored where it is joined is neither read nor written.
     if (role.getValue() == OperandRole::untruncated)
-      costs.addRowOf(kernel.getDomain().getType().getDomain(), input.getType());
+      costs.addRowOf(kernel.getDomain().getType().getDomain(), input.getType(),
+                     isa<VectorType>(argument.getType()) ? getReadElements(argument) : 1);
     else if (isJoinedInPlace(kernel, input))
       costs.addRow(input.getType(), -getRowSize(input.getType()));
     else if (isa<VectorType>(argument.getType()) && getRowDomain(input.getType()))

@@ -219,7 +219,8 @@ LogicalResult genrec::lowerCall(DeriveOp op, StageBuilder &stage) {
   auto pad = op.getDomain().getDefiningOp<PadOp>();
   if (!pad)
     return op.emitOpError() << "has rows of a truncated list, which kernels read where they lie; "
-                               "run --genrec-form-row-kernels before";
+                               "--genrec-form-row-kernels makes it part of one (of a model that "
+                               "another genrec has written as row kernels: compile what that was)";
   lowerDerive(op, "kernels::derivePadded", pad, getRowDomain(op.getResult().getType()),
               pad.getSide() == PadSide::front, stage);
   return success();

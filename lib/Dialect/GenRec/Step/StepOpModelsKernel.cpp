@@ -77,7 +77,7 @@ struct TransformColumnsStep : StepModel<TransformColumnsStep, TransformColumnsOp
     for (const TransformColumnsOp::Column &column : transform.getColumns())
       for (auto [index, input] : llvm::enumerate(column.inputs))
         if (transform.getInputRole(column, index) == OperandRole::untruncated)
-          costs.addRowOf(getColumnRows(transform, column), input.getType());
+          costs.addRowOf(getColumnRows(transform, column), input.getType(), 1);
         else
           costs.addTensor(input.getType());
     for (Value result : op->getResults())

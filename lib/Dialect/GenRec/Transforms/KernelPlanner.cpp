@@ -87,6 +87,14 @@ void KernelPlanner::endRoundedParts() {
           ends.insert(cast);
 }
 
+/// Stores what truncated lists keep: all columns of a list by one kernel. Whoever reads them then
+/// has rows of its own, which blocks of rows need, and finds each of them once.
+void KernelPlanner::endTruncations() {
+  for (Operation &op : program.getBody().front())
+    if (isa<DeriveOp>(op) && isRowOp(&op))
+      ends.insert(&op);
+}
+
 void KernelPlanner::computeLevels() {
   for (Operation &op : program.getBody().front()) {
     unsigned level = 0;
@@ -297,9 +305,13 @@ void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
 }
 
 /// Splits ops without common ops and inputs into separate kernels. What reads rows of the list that
-/// the domain was truncated from has the offsets of both lists in common.
+/// the domain was truncated from has the offsets of both lists in common; a kernel has only so many
+/// arguments.
 void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
+  constexpr size_t kMostTruncations = 256;
   llvm::EquivalenceClasses<void *> classes;
+  Operation *first = nullptr; // of those that read such rows together
+  size_t together = 0;
   for (Operation *op : group.body) {
     if (isScalarMath(op) && !group.roots.contains(op))
       continue;
@@ -314,8 +326,10 @@ void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
           classes.unionSets(op, value.getDefiningOp());
       } else if (*role != OperandRole::shared) {
         classes.unionSets(op, value.getAsOpaquePointer());
-        if (*role == OperandRole::untruncated)
-          classes.unionSets(op, &group);
+        if (*role == OperandRole::untruncated) {
+          first = together++ % kMostTruncations ? first : op;
+          classes.unionSets(op, first);
+        }
       }
     }
   }
@@ -417,6 +431,7 @@ static void namePlans(std::vector<KernelPlan> &plans) {
 
 std::vector<KernelPlan> KernelPlanner::run() {
   endLongChains();
+  endTruncations();
   endRoundedParts();
   computeLevels();
   collectRoots();

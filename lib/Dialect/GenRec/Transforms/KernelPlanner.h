@@ -61,6 +61,7 @@ private:
   unsigned getIteration(mlir::Operation *op);
   bool flows(mlir::OpOperand &use);
   void endLongChains();
+  void endTruncations();
   void endRoundedParts();
   void computeLevels();
   void collectRoots();

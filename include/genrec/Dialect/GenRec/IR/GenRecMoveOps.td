@@ -25,8 +25,8 @@ def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_TreeLocal, GenRec_IsOperandRow
   let description = [{
     Keeps the rows that `truncate` kept, and gives 0 in the rows that `pad` added. `domain` is the
     result of a `genrec.truncate` or `genrec.pad` whose source is x's domain. Row shape and element
-    type are x's (strings cannot be padded). The gradient is `genrec.derive_grad`. Kernels read the
-    rows that `truncate` kept where they lie.
+    type are x's (strings cannot be padded). The gradient is `genrec.derive_grad`. Row kernels bring
+    the rows that `truncate` kept, and keys of columns are computed of them where they lie.
 
     ```mlir
     %recent_movie = genrec.derive %movie into %event

@@ -42,8 +42,8 @@ public:
 
   /// Adds one sequential read or write of a tensor; other types cost nothing.
   void addTensor(mlir::Type type);
-  /// Adds the bytes of a row of `type` per row of `domain`, which may not be that of `type`.
-  void addRowOf(mlir::FlatSymbolRefAttr domain, mlir::Type type);
+  /// Adds `elements` elements of a row of `type` per row of `domain`, which may be another one.
+  void addRowOf(mlir::FlatSymbolRefAttr domain, mlir::Type type, int64_t elements);
   /// Adds `elements` elements of each row of a tensor with a domain.
   void addRow(mlir::Type type, int64_t elements);
   /// Adds a tensor that rows are gathered from.
