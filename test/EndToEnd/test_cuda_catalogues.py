@@ -132,3 +132,42 @@ def test_an_item_tower_with_layers(tmp_path: Path) -> None:
         expect_close(kept[other], kept["cpu", "3"])
     predicted = expect_same_evaluation(binaries, data, tmp_path / "cpu.3", tmp_path, predicts=True)
     assert [table.column_names for table in predicted] == [["row", "score", "seen"]] * 2
+
+
+class Tagged(gr.Model):
+    """Items with tags that may be null, of which there are none."""
+
+    def __init__(self, items: gr.Catalogue) -> None:
+        super().__init__(optimizer=gr.optim.SGD(0.1))
+        self.items = items
+        self.item, self.tag = gr.Table("item", dim=4), gr.Table("tag", dim=4)
+
+    def forward(self, batch: gr.Batch) -> None:
+        tags = self.items.tags.truncate(2)
+        tagged = (self.tag(tags.tag) * gr.fill_missing(tags.weight, 0.5)).sum()
+        vectors = self.item(self.items["item"]) + tagged
+        gr.loss.sampled_softmax(self.item(batch.seen), batch.next, vectors, self.items, negatives=8)
+
+
+def test_empty_lists_of_a_catalogue(tmp_path: Path) -> None:
+    """Columns that may be null, of a list without entries, are on the device once: steps are captured beside them."""
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    draw = np.random.default_rng(5)
+    rows = {name: pa.array(draw.integers(0, ITEMS, 256), pa.int64()) for name in ("seen", "next")}
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    tag = pa.struct([("tag", pa.int64()), ("weight", pa.float32())])
+    items = {"item": pa.array(range(ITEMS), pa.int64()), "tags": pa.array([[]] * ITEMS, pa.list_(tag))}
+    pq.write_table(pa.table(items), tmp_path / "items.parquet")
+    schema = {"item": gr.int64, "tags": [{"tag": gr.int64.nullable(), "weight": gr.float32.nullable()}]}
+    catalogue = gr.catalogue(str(tmp_path / "items.parquet"), id="item", schema=gr.Schema(schema))
+    rows_schema = gr.Schema.from_parquet(tmp_path / "rows.parquet")
+    binaries = compile_both(lambda: Tagged(catalogue), rows_schema, tmp_path)
+    losses, launched = {}, []
+    for target in TARGETS:
+        for steps in (32, 64):
+            report = train(binaries[target], tmp_path / "rows.parquet", tmp_path / f"{target}.{steps}", steps=steps)
+            launched.append(report.get("device", {}).get("captured_steps_launched", 0))
+        losses[target] = [step["loss"] for step in report["step_losses"]]
+    np.testing.assert_allclose(losses["cuda-emulated"], losses["cpu"], rtol=1e-5)
+    assert launched[3] > launched[2] > 0
