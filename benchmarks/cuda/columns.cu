@@ -136,28 +136,17 @@ void small(Report &report, cudaStream_t stream) {
 }
 
 void ragged(Report &report, cudaStream_t stream) {
-  constexpr int64_t kColumns = std::size(ragged_hashed::run_transform_columns_columns);
-  auto rate = [&](Columns &columns, auto body) {
-    return columns.megabytes(kColumns) / coldMilliseconds(stream, kRepeats, body);
-  };
-  {
+  auto measure = [&](const std::string &program, const auto &shapes, auto kernel) {
     Columns columns(100000, 20);
-    using namespace ragged_hashed;
-    report.add("truncate, hash and mod, 600 ragged columns, 60 M values",
-               rate(columns,
-                    [&](cudaStream_t s) {
-                      columns.run(run_transform_columns_columns, run_transform_columns, true, s);
-                    }),
-               "GB/s");
-  }
-  Columns columns(100000, 20);
-  using namespace ragged_bucketed;
-  report.add("truncate and bucketize, 600 ragged columns, 60 M values",
-             rate(columns,
-                  [&](cudaStream_t s) {
-                    columns.run(run_transform_columns_columns, run_transform_columns, true, s);
-                  }),
-             "GB/s");
+    const double time = coldMilliseconds(
+        stream, kRepeats, [&](cudaStream_t s) { columns.run(shapes, kernel, true, s); });
+    report.add("truncate" + program + ", 600 ragged columns, 60 M values",
+               columns.megabytes(std::size(shapes)) / time, "GB/s");
+  };
+  measure(", hash and mod", ragged_hashed::run_transform_columns_columns,
+          ragged_hashed::run_transform_columns);
+  measure(" and bucketize", ragged_bucketed::run_transform_columns_columns,
+          ragged_bucketed::run_transform_columns);
 }
 
 } // namespace

@@ -18,29 +18,21 @@ using llvm::Error;
 // Row kernels
 //===----------------------------------------------------------------------===//
 
-Tensor interpreter::fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from) {
+/// The rows of `x` that `rowOf` gives for each of `count` rows.
+template <typename RowOf> static Tensor takeRows(const Tensor &x, int64_t count, RowOf rowOf) {
   return std::visit(
       [&](const auto &source) {
         using Values = std::decay_t<decltype(source)>;
-        Tensor result = Tensor::make<typename Values::value_type>(rows.count, x.width);
-        for (int64_t row = 0; row < rows.count; ++row)
-          copyRow(x, rows.ancestorRow(row, from), result, row);
+        Tensor result = Tensor::make<typename Values::value_type>(count, x.width);
+        for (int64_t row = 0; row < count; ++row)
+          copyRow(x, rowOf(row), result, row);
         return result;
       },
       x.data);
 }
 
-/// The rows of `x` that rows of a truncated list come from.
-static Tensor takeSources(const Tensor &x, const DomainRows &rows) {
-  return std::visit(
-      [&](const auto &source) {
-        using Values = std::decay_t<decltype(source)>;
-        Tensor result = Tensor::make<typename Values::value_type>(rows.count, x.width);
-        for (int64_t row = 0; row < rows.count; ++row)
-          copyRow(x, rows.source[row], result, row);
-        return result;
-      },
-      x.data);
+Tensor interpreter::fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from) {
+  return takeRows(x, rows.count, [&](int64_t row) { return rows.ancestorRow(row, from); });
 }
 
 /// The number of rows of an accumulated result: 1 where it is shared.
@@ -53,7 +45,8 @@ static Tensor readInput(Evaluator &e, Value input, OperandRole role) {
   if (role == OperandRole::ancestor)
     return fanOut(e.get(input), *e.kernelRows, e.rowsOf(input.getType()));
   if (role == OperandRole::untruncated)
-    return takeSources(e.get(input), *e.kernelRows);
+    return takeRows(e.get(input), e.kernelRows->count,
+                    [&](int64_t row) { return e.kernelRows->source[row]; });
   return e.get(input);
 }
 
