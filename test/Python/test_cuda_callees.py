@@ -1,4 +1,4 @@
-"""Every function that emitted code calls has a CUDA form, or docs/cuda.md says why it has none."""
+"""Every function that emitted code calls has a CUDA form, or docs/cuda-kernels.md says why it has none."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def list_without_form() -> set[str]:
 
 
 def list_reasons() -> dict[str, str]:
-    """What docs/cuda.md says of each."""
-    section = (SOURCE / "docs" / "cuda.md").read_text().partition("## What has no CUDA form\n")[2].partition("\n## ")[0]
+    """What docs/cuda-kernels.md says of each."""
+    section = (SOURCE / "docs" / "cuda-kernels.md").read_text().partition("## What has no CUDA form\n")[2].partition("\n## ")[0]
     reasons = {}
     for names, reason in re.findall(r"^\| (`.*?`) \| (.+) \|$", section, re.MULTILINE):
         reasons |= {name: reason for name in re.findall(r"`(\w+)`", names)}
