@@ -140,7 +140,7 @@ TEST_F(CudaCache, TheLeastFrequentLeavesFirst) {
   }
 }
 
-/// The steps of docs/cuda.md: eight between powers of two, up to the last that a byte holds.
+/// The steps of cache_table.h: eight between powers of two, up to the last that a byte holds.
 TEST_F(CudaCache, ScoresOfCounts) {
   for (auto [count, score] : {std::pair<uint64_t, uint32_t>(0, 0),
                               {15, 15},

@@ -87,7 +87,7 @@ constexpr PoolShape shapeOf(int32_t depth) {
            {9, 1, 20, PoolOf::max, true}}};
 }
 
-/// Adds pieces of 256 rows, then these: the order of docs/cuda.md, written once more.
+/// Adds pieces of 256 rows, then these: the order of docs/cuda-kernels.md, written once more.
 float addedUp(const Floats &x, int64_t begin, int64_t end, int column) {
   float total = 0, piece = 0;
   bool isFirst = true;
@@ -251,7 +251,7 @@ TEST(Pools, LongListsBehindManyShortOnes) {
   expectPooledLists(lengths);
 }
 
-/// Results wider than a warp, from parts that lie where docs/cuda.md says.
+/// Results wider than a warp, from parts that lie where pools.h says.
 TEST(Pools, WideResultsOfParts) {
   constexpr int kWide = 70, kWords = 72;
   std::mt19937_64 random(5);
