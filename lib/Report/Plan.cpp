@@ -4,6 +4,7 @@
 
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec/Report/Explain.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
 
@@ -34,6 +35,17 @@ static double getPairs(ProgramOp program, FlatSymbolRefAttr domain, RowsOfDomain
   FlatSymbolRefAttr parent = declaration ? declaration.getParentAttr() : FlatSymbolRefAttr();
   double lists = parent ? rows(parent) : count;
   return lists > 0 ? count * (count / lists + 1) / 2 : 0;
+}
+
+int64_t genrec::countLaunches(ArrayRef<PlannedOp> ops) {
+  auto count = static_cast<int64_t>(ops.size());
+  if (ops.empty() || !Target::of(ops.front().op).hasDevice)
+    return count;
+  llvm::DenseSet<Stage> updating;
+  for (const PlannedOp &op : ops)
+    if (isParameterUpdate(op.op) && !updating.insert(op.stage).second)
+      --count;
+  return count;
 }
 
 SmallVector<PlannedOp> genrec::getPlannedOps(ProgramOp program, RowsOfDomain rows) {
@@ -273,7 +285,8 @@ json::Object PlanDescriber::program(ProgramOp program) {
   int64_t kernels = 0;
   double predicted = 0;
   auto rowsOf = [&](FlatSymbolRefAttr domain) { return rows(program, domain); };
-  for (const PlannedOp &planned : getPlannedOps(program, rowsOf)) {
+  SmallVector<PlannedOp> all = getPlannedOps(program, rowsOf);
+  for (const PlannedOp &planned : all) {
     ops.push_back(op(planned));
     kernels += isa<RowKernelOp>(planned.op);
     if (roofline)
@@ -282,12 +295,9 @@ json::Object PlanDescriber::program(ProgramOp program) {
   if (auto notes = program->getAttrOfType<ArrayAttr>(GenRecDialect::NotesAttrHelper::getNameStr()))
     for (auto note : notes.getAsRange<StringAttr>())
       decisions.push_back(note.getValue());
-  json::Object result{{"name", program.getSymName()},
-                      {"row_kernels", kernels},
-                      {"launches", static_cast<int64_t>(ops.size())},
-                      {"ops", std::move(ops)},
-                      {"decisions", std::move(decisions)},
-                      {"buffers", buffers(program)},
+  json::Object result{{"name", program.getSymName()},      {"row_kernels", kernels},
+                      {"launches", countLaunches(all)},    {"ops", std::move(ops)},
+                      {"decisions", std::move(decisions)}, {"buffers", buffers(program)},
                       {"graph", describeGraph(program)}};
   if (roofline)
     result["predicted_milliseconds"] = predicted;
@@ -345,7 +355,7 @@ void genrec::printCosts(ProgramOp program, RowsOfDomain rows,
     os << "\n";
     all.add(op.work);
   }
-  os << llvm::formatv("    {0} launches; {1:f1} MB, {2:f1} MFLOP", ops.size(),
+  os << llvm::formatv("    {0} launches; {1:f1} MB, {2:f1} MFLOP", countLaunches(ops),
                       (all.bytes + all.gatheredBytes) * 1e-6,
                       (all.flops + all.productFlops) * 1e-6);
   if (roofline)

@@ -25,30 +25,31 @@ using Ids = std::vector<int64_t>;
 using kernels::ColumnShape;
 
 /// What column `pointers[1][0]` makes of its rows' ids.
-__device__ void shift(const genrec_step *, void *const *pointers, int64_t begin, int64_t end,
-                      int64_t each) {
+__device__ void shift(const genrec_step *, void *const *pointers, int64_t begin, int64_t end) {
   const auto *ids = kernels::columnPointer<const int64_t>(pointers, 0);
   const auto *by = kernels::columnPointer<const int64_t>(pointers, 1);
   auto *out = kernels::columnPointer<int64_t>(pointers, 2);
-  for (int64_t row = begin; row < end; row += each)
+  for (int64_t row = begin + kernels::rowOfBlock<1>(); row < end; row += kernels::blockStep<1>())
     out[row] = ids[row] + by[0];
 }
-/// A program with another number of inputs.
-__device__ void number(const genrec_step *, void *const *pointers, int64_t begin, int64_t end,
-                       int64_t each) {
+/// Programs with another number of inputs, whose rows have L threads and so many values.
+template <int64_t L>
+__device__ void number(const genrec_step *, void *const *pointers, int64_t begin, int64_t end) {
   auto *out = kernels::columnPointer<int64_t>(pointers, 0);
-  for (int64_t row = begin; row < end; row += each)
-    out[row] = row;
+  for (int64_t row = begin + kernels::rowOfBlock<L>(); row < end; row += kernels::blockStep<L>())
+    out[row * L + kernels::lane<L>()] = row * L + kernels::lane<L>();
 }
 
 template <int Room, int Pointers>
 __global__ void __launch_bounds__(256)
     runBoth(const genrec_step *step,
             __grid_constant__ const kernels::Columns<Room, Pointers> columns) {
-  kernels::runColumns<shift, number>(step, columns);
+  kernels::runColumns<shift, number<1>, number<8>, number<256>>(step, columns);
 }
 
-constexpr int64_t kDomains = 6, kBlock = kernels::kColumnRows;
+constexpr int64_t kDomains = 6, kBlock = kColumnRows;
+/// Threads of a row, by program.
+constexpr int64_t kLanes[] = {1, 1, 8, 256};
 /// Rows there are, and rows that there is room for.
 constexpr int64_t kCounts[kDomains] = {kBlock, kBlock - 1, kBlock + 1, 0, 1, 2 * kBlock + 7};
 constexpr int64_t kCapacities[kDomains] = {kBlock, kBlock + 3, kBlock + 1, 5, 1, 4 * kBlock};
@@ -78,13 +79,20 @@ struct Step {
 };
 
 constexpr int kColumns = 14;
-/// Every domain twice and two of them once more; each third column has no input.
+/// Every domain twice and two of them once more; one column in three has inputs.
 constexpr ColumnShape shapeOf(int column) {
-  return {column % 3 == 2, column % 3 == 2 ? 1 : 3, static_cast<int32_t>(column % kDomains)};
+  const int program = column % 3 == 2 ? 0 : 1 + column * 2 / 3 % 3;
+  return {static_cast<int16_t>(program), static_cast<int16_t>(kBlock / kLanes[program]),
+          program == 0 ? 3 : 1, static_cast<int32_t>(column % kDomains)};
 }
 constexpr ColumnShape kShapes[kColumns] = {
     shapeOf(0), shapeOf(1), shapeOf(2), shapeOf(3),  shapeOf(4),  shapeOf(5),  shapeOf(6),
     shapeOf(7), shapeOf(8), shapeOf(9), shapeOf(10), shapeOf(11), shapeOf(12), shapeOf(13)};
+
+/// Values of a column whose domains have `rows` rows.
+size_t valuesOf(int column, const int64_t (&rows)[kDomains]) {
+  return static_cast<size_t>(rows[kShapes[column].domain] * kLanes[kShapes[column].program]);
+}
 
 /// Runs all columns with launches of up to Room columns and `Pointers` pointers.
 template <int Room, int Pointers> void expectColumns() {
@@ -98,9 +106,9 @@ template <int Room, int Pointers> void expectColumns() {
     Ids ids;
     for (int64_t row = 0; row < kCounts[kShapes[c].domain]; ++row)
       ids.push_back(1000 * c + row * row);
-    columns.push_back(std::make_unique<Column>(
-        Column{Copy<int64_t>(ids), Copy<int64_t>(Ids{7 + c}),
-               Copy<int64_t>(Ids(static_cast<size_t>(kCapacities[kShapes[c].domain]), -9))}));
+    columns.push_back(
+        std::make_unique<Column>(Column{Copy<int64_t>(ids), Copy<int64_t>(Ids{7 + c}),
+                                        Copy<int64_t>(Ids(valuesOf(c, kCapacities), -9))}));
     Column &column = *columns.back();
     if (kShapes[c].program == 0)
       pointers.insert(pointers.end(), {column.ids.data(), column.by.data()});
@@ -109,12 +117,12 @@ template <int Room, int Pointers> void expectColumns() {
   kernels::launchColumns(&step.step, kShapes, runBoth<Room, Pointers>, pointers.data());
   for (int c = 0; c < kColumns; ++c) {
     const Ids out = columns[static_cast<size_t>(c)]->out.fetch();
-    const int64_t count = kCounts[kShapes[c].domain];
-    for (int64_t row = 0; row < static_cast<int64_t>(out.size()); ++row) {
-      const int64_t wanted = row >= count              ? -9
-                             : kShapes[c].program == 0 ? 1000 * c + row * row + 7 + c
-                                                       : row;
-      ASSERT_EQ(out[static_cast<size_t>(row)], wanted) << "column " << c << ", row " << row;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      const int64_t wanted = i >= valuesOf(c, kCounts) ? -9
+                             : kShapes[c].program == 0 ? 1000 * c + at * at + 7 + c
+                                                       : at;
+      ASSERT_EQ(out[i], wanted) << "column " << c << ", value " << i;
     }
   }
 }

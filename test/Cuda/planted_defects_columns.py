@@ -3,17 +3,20 @@
 
 from planting import Defect
 
-BODIES, LAUNCH = (f"include/genrec_rt/kernels/cuda/{name}.h" for name in ("column_bodies", "launch"))
+BODIES, LAUNCH, LANES = (f"include/genrec_rt/kernels/cuda/{name}.h" for name in ("column_bodies", "launch", "lanes"))
 IN_BATCH = "kernels/cuda/in_batch_softmax.cu"
 COLUMN_TESTS = "ColumnBodies.*"
 
 COLUMN_DEFECTS = [
     Defect("a block's first rows are the column's before", BODIES, COLUMN_TESTS, "columns.firstBlock[middle] <= block", "columns.firstBlock[middle] < block"),
     Defect("a column's blocks are counted from the first column's", BODIES, COLUMN_TESTS, "(block - columns.firstBlock[column])", "block"),
-    Defect("a column's last block is full", BODIES, COLUMN_TESTS, "first + kColumnRows < rows ? first + kColumnRows : rows", "first + kColumnRows"),
+    Defect("a column's last block is full", BODIES, COLUMN_TESTS, "begin + shape.rows < rows ? begin + shape.rows : rows", "begin + shape.rows"),
     Defect("all columns have the arguments of the first", BODIES, COLUMN_TESTS, "columns.pointers + columns.firstPointer[column]", "columns.pointers"),
     Defect("all columns run the first program", BODIES, COLUMN_TESTS, "program++ == shape.program", "program++ == 0"),
-    Defect("all threads begin with the block's first row", BODIES, COLUMN_TESTS, "first + threadIdx.x", "first"),
+    Defect("all columns have as many rows a block", BODIES, COLUMN_TESTS, "static_cast<int64_t>(shape.rows)", "int64_t{1024}"),
+    Defect("columns of several threads a row have too few blocks", LAUNCH, COLUMN_TESTS, "column.rows", "kColumnRows"),
+    Defect("all threads begin with the block's first row", LANES, COLUMN_TESTS, "static_cast<int64_t>(threadIdx.x) / L", "int64_t(0)"),
+    Defect("a block goes on by its threads, not by its rows", LANES, COLUMN_TESTS, "static_cast<int64_t>(blockDim.x) / L", "static_cast<int64_t>(blockDim.x)"),
     Defect("all columns have the rows of the first domain", BODIES, COLUMN_TESTS, "step->domains[shape.domain]", "step->domains[0]"),
     Defect("a column has the blocks of the first domain", LAUNCH, COLUMN_TESTS, "step->domains[column.domain].capacity", "step->domains[0].capacity"),
     Defect("the next column's arguments are not sought", LAUNCH, COLUMN_TESTS, "      pointers += column.pointers;", "      ;"),

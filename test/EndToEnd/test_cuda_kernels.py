@@ -77,8 +77,8 @@ def computed(source: str) -> dict[str, Counter[str]]:
     for name, body in re.findall(r"\bvoid (row_\w+)\([^\n]*\{\n(.*?)\n\}\n", source, re.DOTALL):
         body = "\n".join(line for line in body.splitlines() if not OWN.search(line))
         # A function of a whole row has its lanes and packs among its template arguments.
-        own = r"(?!firstRow|rowStep|isFirstLane|valueOf|chunkSums|sumFloats|termsOf|(?:behind|[rR]ow|Scattered)Terms"
-        own += r"|[pP]ool|hasFirstRow|hasLastRow)"
+        own = r"(?!firstRow|rowStep|rowOfBlock|blockStep|isFirstLane|valueOf|chunkSums|sumFloats|termsOf"
+        own += r"|(?:behind|[rR]ow|Scattered)Terms|[pP]ool|hasFirstRow|hasLastRow)"
         calls = re.findall(rf"kernels::{own}(\w+)(?:<(\d+))?", body)
         calls = [(JOINED.get(callee, callee), size) for callee, size in calls]
         unsized = ("addElement", "drawRows")
@@ -284,32 +284,41 @@ def rows_of(body: str, rows: int) -> int:
     return min(rows, int(states[1]) // int(step[1] if step else 1)) if width and states else rows
 
 
+def width_of(body: str) -> int:
+    """At least the elements of the widest row that a kernel has, and where the last state of a parameter ends."""
+    numbers = [int(n) for n in re.findall(r"(?<![\w.])\d+(?![\w.])", body)]
+    # Behind a parameter's states there are others.
+    states = [int(n) // 16 + 1 for n in re.findall(r"_row(?:_2)? \+ (\d+)", body)]
+    return max([n for n in numbers if n <= 4096] + states + [211])
+
+
 def kernel_list(source: str, cpu: str, rows: int) -> str:
     """The list of a unit's kernels that examples.cpp includes, over domains of `rows` rows."""
     declarations, kernels, columns = [], [], []
     on_cpu = dict(re.findall(r"\bvoid (\w+)\([^\n]*\{\n(.*?)\n\}\n", cpu, re.DOTALL))
     bodies: dict[str, Signature] = {}
+    programs_of: dict[str, str] = {}  # of columns, as examples.cpp has them
     functions = r'((?:extern "C" __global__|static __device__)[^\n]*?) void (\w+)\(([^\n]*)\) \{\n(.*?)\n\}\n'
     for kind, name, parameters, body in re.findall(functions, source, re.DOTALL):
         if "__device__" in kind:
             pointer = r"(const )?([\w:]+) \*__restrict__ \w+ = kernels::columnPointer"
             types = [f"{q}{t} *" for q, t in re.findall(pointer, body)]
             bodies[name] = Signature(types)
+            # Keys have one element a row.
+            width = width_of(body) if "_state" in body else 1
+            programs_of[name] = f"{{{name}, {rows_of(body, rows)}, {width}}}"
         elif "kernels::Columns<" in parameters:
             columns.append((name, re.findall(r"\w+", re.findall(r"runColumns<([^>]*)>", body)[0]), parameters))
         else:
             types = [re.sub(r"__restrict__ \w+$|\w+$", "", part).strip() for part in parameters.split(", ")[1:]]
             declarations.append(f"__global__ void {name}({parameters});")
-            numbers = [int(n) for n in re.findall(r"(?<![\w.])\d+(?![\w.])", body)]
-            # Behind a parameter's states there are others.
-            states = [int(n) // 16 + 1 for n in re.findall(r"_row(?:_2)? \+ (\d+)", body)]
-            width = max([n for n in numbers if n <= 4096] + states + [211])
             casts = "".join(f", static_cast<{type}>(a[{i}])" for i, type in enumerate(types))
             adds, gathers = "partial_sums" in parameters, re.search("gather(Dot|Sum|Softmax)<", body) is not None
             sums = ", ".join(str(size) for size in sums_of(on_cpu[name], rows)) if adds else ""
             kernels.append(
-                f'{{"{name}", {name}, {name}_mapping, {Signature(types).arguments()}, {rows_of(body, rows)}, {width}, '
-                f"{str(adds).lower()}, {str(gathers).lower()}, {{{sums}}}, {f'{name}_sums' if adds else 'nullptr'}, "
+                f'{{"{name}", {name}, {name}_mapping, {Signature(types).arguments()}, {rows_of(body, rows)}, '
+                f"{width_of(body)}, {str(adds).lower()}, {str(gathers).lower()}, {{{sums}}}, "
+                f"{f'{name}_sums' if adds else 'nullptr'}, "
                 f"{f'&{name}_pools' if f' {name}_pools = ' in source else 'nullptr'},\n"
                 " [](const genrec::rt::cuda::LaunchShape &shape, const genrec_step *step, void *const *a) {\n"
                 "   (void)a;\n"
@@ -326,7 +335,8 @@ def kernel_list(source: str, cpu: str, rows: int) -> str:
         ]  # fmt: skip
         all_arguments = ", ".join(f"{{{entry}}}" for entry in arguments)
         lists.append(
-            f'{{"{name}", {{{", ".join(programs)}}}, {{std::begin({name}_columns), std::end({name}_columns)}}, '
+            f'{{"{name}", {{{", ".join(programs_of[program] for program in programs)}}}, '
+            f"{{std::begin({name}_columns), std::end({name}_columns)}}, "
             f"{{{all_arguments}}},\n [](genrec_step *step, void *const *a) {{\n"
             f"   genrec::rt::kernels::launchColumns(step, {name}_columns, device::{name}, a); }}}},"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,10 @@ def test_dropout_draws_anew_in_each_launch_of_a_captured_step(tmp_path: Path) ->
 
 
 def test_a_profile_has_the_ops_of_the_cpu(rows: Path, tmp_path: Path) -> None:
-    """Their names, calls and work; stacked domains have room for all parts on a device."""
+    """
+    Their names, calls and work; stacked domains have room for all parts on a device, which updates all parameters in
+    one launch, behind the rows of tables.
+    """
     ops = {}
     for target in ("cpu", "cuda-emulated"):
         if target != "cpu" and not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
@@ -113,6 +117,13 @@ def test_a_profile_has_the_ops_of_the_cpu(rows: Path, tmp_path: Path) -> None:
         assert all(event["dur"] >= 0 for event in spans)
     assert report["device"]["not_captured"] == ["with --profile the calls of a step are timed one by one"]
     cpu, cuda = ops.values()
+    updates = [op for op in cpu if re.fullmatch("row_(.*)_rows_update_\\1", op["name"])]
+    cpu = [op for op in cpu if op not in updates]
+    joint = cuda.pop()
+    assert (joint["name"], joint["stage"], joint["calls_per_step"]) == ("update_parameters", "update", 1)
+    assert len(updates) > 3 and joint["bytes"] == sum(op["bytes"] for op in updates)
+    names = [re.search(r"of ([\w.]+) \(", op["what"])[1] for op in updates]
+    assert all(name in joint["what"] for name in names[:8]), joint["what"]
     for key in ("name", "stage", "what", "where", "calls_per_step"):
         assert [op[key] for op in cuda] == [op[key] for op in cpu]
     for on_cpu, on_cuda in zip(cpu, cuda, strict=True):

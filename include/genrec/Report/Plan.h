@@ -34,6 +34,9 @@ struct PlannedOp {
 
 /// The ops that a step runs, in program order.
 llvm::SmallVector<PlannedOp> getPlannedOps(ProgramOp program, RowsOfDomain rows);
+/// In how many launches and calls the ops of a program run: updates of parameters are one launch on
+/// a device.
+int64_t countLaunches(llvm::ArrayRef<PlannedOp> ops);
 
 /// The measured limits of this machine, from $GENREC_MACHINE, or else machine.json in genrec's
 /// folder of $XDG_CACHE_HOME or ~/.cache. Nothing if the file is missing or damaged.

@@ -20,7 +20,8 @@ namespace {
 class CudaTarget : public KernelTarget {
 public:
   CudaTarget(RowKernelOp kernel, bool isColumn)
-      : kernel(kernel), isColumn(isColumn), mapping(getRowMapping(kernel)),
+      : kernel(kernel), isColumn(isColumn),
+        mapping(isColumn ? getColumnMapping(kernel) : getRowMapping(kernel)),
         meets(lanesMeet(kernel, mapping)) {}
 
   KernelFunction createFunction(const EmitCBuilder &b, StringRef name,
@@ -46,7 +47,7 @@ public:
   Value enterTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows,
                    int64_t domain, int64_t stride) override;
   Value skipTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows) override;
-  Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
+  Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, function_ref<Value()> getCount,
                   StringRef name) override;
   bool splitsLists() const override { return !isColumn; }
   ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) override;
@@ -104,7 +105,7 @@ KernelFunction CudaTarget::createFunction(const EmitCBuilder &b, StringRef name,
                                           ArrayRef<KernelArgument> arguments) {
   SmallVector<Type> types;
   if (isColumn)
-    types = {b.pointer(arguments[0].pointee), b.opaque("void *const *"), b.i64(), b.i64(), b.i64()};
+    types = {b.pointer(arguments[0].pointee), b.opaque("void *const *"), b.i64(), b.i64()};
   else
     for (const KernelArgument &argument : arguments)
       types.push_back(b.pointer(argument.pointee));
@@ -137,14 +138,12 @@ KernelFunction CudaTarget::createFunction(const EmitCBuilder &b, StringRef name,
   return kernel;
 }
 
-// body(step, pointers, begin, end, each): rows begin, begin + each, … of a column
-// (column_bodies.h).
+// body(step, pointers, begin, end): rows begin to end of a column, by a block (column_bodies.h).
 void CudaTarget::createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArgument> arguments,
                                        KernelFunction &kernel) const {
   emitc::FuncOp function = kernel.function;
   for (auto [argument, title] :
-       llvm::zip(function.getArguments(),
-                 ArrayRef<StringRef>{"step", "pointers", "begin", "end", "each"}))
+       llvm::zip(function.getArguments(), ArrayRef<StringRef>{"step", "pointers", "begin", "end"}))
     argument.setLoc(NameLoc::get(b.builder.getStringAttr(title), b.loc));
   function.setArgAttr(0, kConstAttrName, b.builder.getUnitAttr());
   kernel.arguments.push_back(function.getArgument(0));
@@ -197,20 +196,21 @@ Value CudaTarget::skipTerms(const EmitCBuilder &b, const RowTerms &terms, Value 
                                                    {memory, rows}, terms.getTemplate(b)));
 }
 
-Value CudaTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
-                            StringRef name) {
-  Value first, end = count, step;
+Value CudaTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel,
+                            function_ref<Value()> getCount, StringRef name) {
+  Value first, end, step;
   if (isColumn) {
-    first = kernel.function.getArgument(2);
+    Value own = b.call("kernels::rowOfBlock", b.i64(), {}, {getLanes(b)});
+    first = b.add(kernel.function.getArgument(2), own);
     end = kernel.function.getArgument(3);
-    step = kernel.function.getArgument(4);
+    step = b.call("kernels::blockStep", b.i64(), {}, {getLanes(b)});
   } else if (chunkBegin) {
     first = chunkBegin;
     end = chunkEnd;
     step =
         mapping.isSpread ? b.call("kernels::teamRows", b.i64(), {}, {getLanes(b)}) : b.integer(1);
   } else {
-    EmitCBuilder::kept(count);
+    end = EmitCBuilder::kept(getCount());
     first = b.call("kernels::firstRow", b.i64(), {}, {getLanes(b)});
     step = b.call("kernels::rowStep", b.i64(), {}, {getLanes(b)});
   }
@@ -414,9 +414,9 @@ LogicalResult CudaTarget::finish(const EmitCBuilder &b, KernelFunction &kernel) 
     arguments[2] = b.templateInteger(sharedBytes);
     array.setTemplateArgsAttr(b.builder.getArrayAttr(arguments));
   }
-  // Most threads have one row, unless it is one of a column or of a chunk. Unrolled, with a
-  // division for how often, the loop has more code and registers.
-  if (!isColumn && (!chunkBegin || mapping.isSpread)) {
+  // Most threads have one row, unless it is a value of a column or a row of a chunk. Unrolled, with
+  // a division for how often, the loop has more code and registers.
+  if ((!isColumn || mapping.lanes > 1) && (!chunkBegin || mapping.isSpread)) {
     OpBuilder::InsertionGuard guard(b.builder);
     b.builder.setInsertionPoint(kernel.rows);
     b.pragma("unroll 1");
@@ -455,27 +455,30 @@ std::unique_ptr<KernelTarget> genrec::createCudaKernelTarget(RowKernelOp kernel,
 // Columns
 //===----------------------------------------------------------------------===//
 
-void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<std::string> bodies,
-                               ArrayRef<SmallVector<int64_t>> columns, int64_t pointers) {
+void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<Attribute> bodies,
+                               ArrayRef<ColumnShape> columns) {
+  int64_t pointers = 0, most = 0;
+  for (const ColumnShape &column : columns) {
+    pointers += column.pointers;
+    most = std::max(most, column.pointers);
+  }
   // Where one launch cannot pass all columns, launchColumns makes several.
   auto room = static_cast<int64_t>(columns.size());
   if (rt::columnBytes(room, pointers) > rt::kMostColumnBytes) {
     room = std::min(room, rt::kSomeColumns);
-    pointers = rt::kSomeColumnPointers;
-    for (const SmallVector<int64_t> &column : columns)
-      pointers = std::max(pointers, column[1]); // one has them all in one launch
+    pointers = std::max(rt::kSomeColumnPointers, most); // one has them all in one launch
   }
   std::string type = "__grid_constant__ const kernels::Columns<" + std::to_string(room) + ", " +
                      std::to_string(pointers) + ">";
   Type types[] = {b.pointer(b.opaque("const genrec_step")), b.opaque(type)};
   auto function =
       emitc::FuncOp::create(b.builder, b.loc, name, b.builder.getFunctionType(types, {}));
-  function.setSpecifiersAttr(
-      b.builder.getStrArrayAttr({"extern \"C\"", "__global__", "__launch_bounds__(256)"}));
+  std::string bounds = "__launch_bounds__(" + std::to_string(rt::kColumnThreads) + ")";
+  function.setSpecifiersAttr(b.builder.getStrArrayAttr({"extern \"C\"", "__global__", bounds}));
   Block *entry = function.addEntryBlock();
   SmallVector<Attribute> arguments;
-  for (StringRef body : bodies)
-    arguments.push_back(b.templateName(body));
+  for (Attribute body : bodies)
+    arguments.push_back(b.templateName(cast<FlatSymbolRefAttr>(body).getValue()));
   {
     OpBuilder::InsertionGuard guard(b.builder);
     b.builder.setInsertionPointToStart(entry);
@@ -486,11 +489,12 @@ void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<s
     emitc::ReturnOp::create(b.builder, b.loc, Value());
   }
   SmallVector<Attribute> shapes;
-  for (const SmallVector<int64_t> &column : columns)
+  for (const ColumnShape &column : columns)
     shapes.push_back(Fields(b.getContext())
-                         .integer("program", column[0])
-                         .integer("pointers", column[1])
-                         .integer("domain", column[2])
+                         .integer("program", column.program)
+                         .integer("rows", column.rows)
+                         .integer("pointers", column.pointers)
+                         .integer("domain", column.domain)
                          .get());
   auto count = static_cast<int64_t>(shapes.size());
   b.constexprGlobal(name + "_columns",

@@ -9,11 +9,15 @@ namespace genrec {
 
 std::unique_ptr<KernelTarget> createCudaKernelTarget(RowKernelOp kernel, bool isColumn);
 
+/// A column of a launch: ColumnShape of genrec_rt/kernels/cuda/row_mapping.h.
+struct ColumnShape {
+  int64_t program, rows, pointers, domain;
+};
+
 /// Emits the kernel of a launch of columns, whose bodies are the functions `bodies`, and the
 /// description of the columns that the stage passes with it.
 void emitColumnsKernel(const EmitCBuilder &b, llvm::StringRef name,
-                       llvm::ArrayRef<std::string> bodies,
-                       llvm::ArrayRef<llvm::SmallVector<int64_t>> columns, int64_t pointers);
+                       llvm::ArrayRef<mlir::Attribute> bodies, llvm::ArrayRef<ColumnShape> columns);
 
 } // namespace genrec
 

@@ -74,7 +74,7 @@ void KernelOutliner::enterNest() {
   for (auto [level, loop] : llvm::enumerate(nest)) {
     std::string name = getRowName(loop);
     if (level == 0) {
-      loop.row = target.enterRows(b, function, getRowCount(), name);
+      loop.row = target.enterRows(b, function, [&] { return getRowCount(); }, name);
       loop.loop = function.rows;
       continue;
     }

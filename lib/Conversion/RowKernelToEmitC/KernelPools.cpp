@@ -89,7 +89,7 @@ void KernelOutliner::enterUnits() {
   Value leaves = EmitCBuilder::kept(getDomainPointer(b.named("leaves"), step, number));
   Value count = EmitCBuilder::kept(getRowCount());
   Value units = b.named("units").call("kernels::poolUnits", b.i64(), {count, leaves, parts});
-  Value place = target.enterRows(b, function, units, "unit");
+  Value place = target.enterRows(b, function, [&] { return units; }, "unit");
   unit = b.named("of").variable(b.opaque("kernels::PoolUnit"));
   b.assign(unit, b.call("kernels::poolUnit", b.opaque("kernels::PoolUnit"),
                         {place, count, leaves, parts}, {b.templateInteger(listDepth)}));

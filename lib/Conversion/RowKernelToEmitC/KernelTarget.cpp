@@ -45,7 +45,7 @@ public:
   Value enterChunk(const EmitCBuilder &, KernelFunction &kernel, Value, Value) override {
     return kernel.function.getArgument(3);
   }
-  Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
+  Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, function_ref<Value()> getCount,
                   StringRef name) override;
   void prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count, int64_t floats,
                    int64_t others) override;
@@ -84,7 +84,8 @@ KernelFunction CpuTarget::createFunction(const EmitCBuilder &b, StringRef name,
   return kernel;
 }
 
-Value CpuTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value, StringRef name) {
+Value CpuTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, function_ref<Value()>,
+                           StringRef name) {
   emitc::ForOp loop = b.enterFor(kernel.function.getArgument(1), kernel.function.getArgument(2),
                                  b.integer(1), name);
   kernel.rows = loop;

@@ -91,8 +91,9 @@ public:
                                 mlir::Value) {
     return memory;
   }
-  /// Enters the loop over this call's rows, at most `count`; returns the row.
-  virtual mlir::Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, mlir::Value count,
+  /// Enters the loop over this call's rows, at most what `getCount` gives; returns the row.
+  virtual mlir::Value enterRows(const EmitCBuilder &b, KernelFunction &kernel,
+                                llvm::function_ref<mlir::Value()> getCount,
                                 llvm::StringRef name) = 0;
   /// Whether pieces of long lists are pooled at the same time, in a second kernel.
   virtual bool splitsLists() const { return false; }

@@ -6,8 +6,10 @@
 #include "genrec/Conversion/Passes.h"
 #include "genrec/Dialect/GenRec/Step/Costs.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec_rt/device_limits.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace genrec {
@@ -39,10 +41,14 @@ private:
   LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index, const Target &target);
   FailureOr<std::string> outlineFunction(RowKernelOp kernel, KernelOutliner &outliner,
                                          KernelTarget &target, OpBuilder &builder);
+  FailureOr<Attribute> outlineBody(RowKernelOp kernel, const ModelIndex &index,
+                                   const Target &target);
+  void addColumnsKernel(StringRef name, Location loc, ArrayRef<ColumnShape> shapes,
+                        SmallVector<Attribute> &functions);
   LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
                                const Target &target);
-  std::string emitColumnsOf(TransformColumnsOp op, const ModelIndex &index,
-                            ArrayRef<Attribute> functions);
+  LogicalResult outlineUpdates(ArrayRef<RowKernelOp> updates, const ModelIndex &index,
+                               const Target &target);
   std::string makeUnique(std::string name);
 
   llvm::StringMap<std::string> functions; ///< names, by code
@@ -57,15 +63,16 @@ std::string OutlineKernelsPass::makeUnique(std::string name) {
   return unique;
 }
 
-/// Copies the decisions of earlier passes, the origin and the costs of an op to its replacement.
-/// Costs are passed in, as they must be computed while the op is still the only reader of its
-/// operands.
-static void copyAttributes(Operation *from, ArrayRef<OpCost> costs, Operation *to) {
+/// Copies the decisions of earlier passes about an op to its replacement, which gets an origin and
+/// costs, too. Costs are passed in, as they must be computed while the op is still the only reader
+/// of its operands.
+static void copyAttributes(Operation *from, const std::string &origin, ArrayRef<OpCost> costs,
+                           Operation *to) {
   OpBuilder builder(from->getContext());
   auto dialect = cast<GenRecDialect>(to->getDialect());
   SmallVector<Attribute> entries = llvm::map_to_vector(
       costs, [&](const OpCost &cost) -> Attribute { return cost.toAttribute(from->getContext()); });
-  dialect->getOriginAttrHelper().setAttr(to, builder.getStringAttr(describeOrigin(from)));
+  dialect->getOriginAttrHelper().setAttr(to, builder.getStringAttr(origin));
   dialect->getCostsAttrHelper().setAttr(to, builder.getArrayAttr(entries));
   for (StringAttr name :
        {dialect->getBufferIdsAttrHelper().getName(), dialect->getRowBlockAttrHelper().getName(),
@@ -84,7 +91,9 @@ static std::string getCode(emitc::FuncOp function) {
   return code;
 }
 
-/// The name of the function of `kernel`; kernels with the same code share a function.
+/// The name of the function of `kernel`; kernels over a domain with the same code share a function,
+/// and so do updates of parameters, each of which has a domain of its own. (A device's other
+/// kernels read how many rows their domain has. Functions are the same on all targets.)
 FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
                                                            KernelOutliner &outliner,
                                                            KernelTarget &target,
@@ -95,6 +104,8 @@ FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
   if (failed(function))
     return failure();
   std::string code = getCode(*function);
+  if (!isParameterUpdate(kernel))
+    code += kernel.getDomain().getType().getDomain().getValue();
   auto [known, isNew] = functions.try_emplace(code);
   if (isNew) {
     known->second = makeUnique(function->getSymName().str());
@@ -122,17 +133,48 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
     return failure();
 
   SmallVector<OpCost> costs = getCosts(kernel);
+  std::string own = getStepOpName(kernel);
+  const bool isOfAnother = !StringRef(*function).starts_with(own);
   builder.setInsertionPoint(kernel);
   Value domain =
       lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
   auto launch = LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function,
                                  domain, kernel.getInputs(), outliner.getGrain(),
-                                 outliner.getAccumulatedResults(), outliner.splitsLists());
-  copyAttributes(kernel, costs, launch);
+                                 outliner.getAccumulatedResults(), outliner.splitsLists(),
+                                 isOfAnother ? builder.getStringAttr(own) : StringAttr());
+  copyAttributes(kernel, describeOrigin(kernel), costs, launch);
   kernel->replaceAllUsesWith(launch);
   kernel->erase();
   ++launches;
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Columns
+//===----------------------------------------------------------------------===//
+
+/// The function of a column's program, of which a row kernel is given.
+FailureOr<Attribute> OutlineKernelsPass::outlineBody(RowKernelOp kernel, const ModelIndex &index,
+                                                     const Target &target) {
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(getOperation().getBody());
+  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, true);
+  KernelOutliner outliner(kernel, index, *kernelTarget, builder);
+  FailureOr<std::string> function = outlineFunction(kernel, outliner, *kernelTarget, builder);
+  if (failed(function))
+    return failure();
+  return Attribute(FlatSymbolRefAttr::get(&getContext(), *function));
+}
+
+/// Adds, on a device, the function that runs all columns to those of their programs.
+void OutlineKernelsPass::addColumnsKernel(StringRef name, Location loc,
+                                          ArrayRef<ColumnShape> shapes,
+                                          SmallVector<Attribute> &functions) {
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(getOperation().getBody());
+  std::string function = makeUnique("run_" + name.str());
+  emitColumnsKernel(EmitCBuilder(builder, loc), function, functions, shapes);
+  functions.push_back(FlatSymbolRefAttr::get(&getContext(), function));
 }
 
 /// Creates a row kernel for one column, before `op`.
@@ -155,60 +197,82 @@ static RowKernelOp makeColumnKernel(TransformColumnsOp op,
   return kernel;
 }
 
-/// Emits the kernel that runs all columns on a device, by their program; its name.
-std::string OutlineKernelsPass::emitColumnsOf(TransformColumnsOp op, const ModelIndex &index,
-                                              ArrayRef<Attribute> functions) {
-  OpBuilder builder(&getContext());
-  builder.setInsertionPointToEnd(getOperation().getBody());
-  SmallVector<std::string> bodies;
-  SmallVector<SmallVector<int64_t>> columns;
-  int64_t pointers = 0;
-  auto getNumber = [&](Value domain) {
-    return index.getDomain(cast<DomainType>(domain.getType()).getDomain());
-  };
-  for (Attribute function : functions)
-    bodies.push_back(cast<FlatSymbolRefAttr>(function).getValue().str());
-  for (const TransformColumnsOp::Column &column : op.getColumns()) {
-    int64_t count = static_cast<int64_t>(column.inputs.size()) + 1;
-    columns.push_back({column.program, count, getNumber(op.getColumnDomain(column))});
-    pointers += count;
-  }
-  std::string name = makeUnique("run_" + getStepOpName(op));
-  emitColumnsKernel(EmitCBuilder(builder, op.getLoc()), name, bodies, columns, pointers);
-  return name;
-}
-
 /// Creates one function per column program and one launch for all columns. On a device the last
 /// kernel of the launch is the one that runs them all.
 LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const ModelIndex &index,
                                                  const Target &target) {
-  OpBuilder builder(&getContext());
   SmallVector<Attribute> functions(op.getBodies().size());
   SmallVector<int64_t> columns;
+  SmallVector<ColumnShape> shapes;
   for (const TransformColumnsOp::Column &column : op.getColumns()) {
     Attribute &name = functions[column.program];
     if (!name) {
-      builder.setInsertionPointToEnd(getOperation().getBody());
       RowKernelOp kernel = makeColumnKernel(op, column);
-      std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, true);
-      KernelOutliner outliner(kernel, index, *kernelTarget, builder);
-      FailureOr<std::string> function = outlineFunction(kernel, outliner, *kernelTarget, builder);
+      FailureOr<Attribute> function = outlineBody(kernel, index, target);
       if (failed(function))
         return failure();
-      name = FlatSymbolRefAttr::get(&getContext(), *function);
+      name = *function;
       kernel->erase();
     }
-    columns.append(
-        {column.program, static_cast<int64_t>(column.inputs.size()), column.result, column.part});
+    const auto inputs = static_cast<int64_t>(column.inputs.size());
+    columns.append({column.program, inputs, column.result, column.part});
+    auto domain = cast<DomainType>(op.getColumnDomain(column).getType()).getDomain();
+    // Keys are scalars: a row has one thread.
+    shapes.push_back({column.program, rt::kColumnRows, inputs + 1, index.getDomain(domain)});
   }
   if (target.hasDevice)
-    functions.push_back(FlatSymbolRefAttr::get(&getContext(), emitColumnsOf(op, index, functions)));
-  builder.setInsertionPoint(op);
+    addColumnsKernel(getStepOpName(op), op.getLoc(), shapes, functions);
+  OpBuilder builder(op);
   auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
-                                        op.getDomains(), builder.getArrayAttr(functions), columns);
-  copyAttributes(op, getCosts(op), launch);
+                                        op.getDomains(), builder.getArrayAttr(functions), columns,
+                                        StringAttr());
+  copyAttributes(op, describeOrigin(op), getCosts(op), launch);
   op->replaceAllUsesWith(launch);
   op->erase();
+  ++launches;
+  return success();
+}
+
+/// On a device, all updates of parameters in a stage are one launch: a column each, whose program
+/// those of one width and optimizer share.
+LogicalResult OutlineKernelsPass::outlineUpdates(ArrayRef<RowKernelOp> updates,
+                                                 const ModelIndex &index, const Target &target) {
+  SmallVector<Attribute> functions;
+  SmallVector<int64_t> columns;
+  SmallVector<ColumnShape> shapes;
+  SmallVector<Value> inputs, domains;
+  SmallVector<OpCost> costs;
+  SmallVector<Location> locs;
+  for (RowKernelOp update : updates) {
+    FailureOr<Attribute> function = outlineBody(update, index, target);
+    if (failed(function))
+      return failure();
+    const int64_t program = llvm::find(functions, *function) - functions.begin();
+    if (program == static_cast<int64_t>(functions.size()))
+      functions.push_back(*function);
+    const auto count = static_cast<int64_t>(update.getInputs().size());
+    columns.append(
+        {program, count, static_cast<int64_t>(domains.size()), LaunchColumnsOp::kNoPart});
+    // Rows of a parameter are two pointers: its values, and its states.
+    const int64_t pointers = count + llvm::count_if(update.getInputs(), getRowsParameter);
+    shapes.push_back({program, rt::kColumnRows / getColumnMapping(update).lanes, pointers,
+                      index.getDomain(update.getDomain().getType().getDomain())});
+    llvm::append_range(inputs, update.getInputs());
+    domains.push_back(update.getDomain());
+    llvm::append_range(costs, getCosts(update));
+    locs.push_back(update.getLoc());
+  }
+  constexpr StringLiteral kName = "update_parameters";
+  RowKernelOp last = updates.back();
+  Location loc = FusedLoc::get(&getContext(), locs);
+  addColumnsKernel(kName, loc, shapes, functions);
+  OpBuilder builder(last);
+  auto launch = LaunchColumnsOp::create(builder, loc, TypeRange(), inputs, domains,
+                                        builder.getArrayAttr(functions), columns,
+                                        builder.getStringAttr(kName));
+  copyAttributes(last, describeOrigin(launch), costs, launch);
+  for (RowKernelOp update : updates)
+    update->erase();
   ++launches;
   return success();
 }
@@ -233,10 +297,19 @@ LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const Target &targ
          llvm::make_early_inc_range(program.getBody().front().getOps<TransformColumnsOp>()))
       if (failed(outlineColumns(op, index, target)))
         return failure();
-  for (ProgramOp program : index.programs)
-    for (auto kernel : llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>()))
-      if (failed(outlineKernel(kernel, index, target)))
+  for (ProgramOp program : index.programs) {
+    llvm::MapVector<Stage, SmallVector<RowKernelOp>> updates;
+    for (auto kernel :
+         llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>())) {
+      if (target.hasDevice && isParameterUpdate(kernel))
+        updates[getStage(kernel)].push_back(kernel);
+      else if (failed(outlineKernel(kernel, index, target)))
         return failure();
+    }
+    for (const auto &[stage, ofStage] : updates)
+      if (failed(outlineUpdates(ofStage, index, target)))
+        return failure();
+  }
   return success();
 }
 

@@ -6,6 +6,7 @@
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
+#include "genrec_rt/device_limits.h"
 #include "genrec_rt/scattered_limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -177,6 +178,12 @@ static RowMapping getLanes(RowKernelOp kernel) {
 RowMapping genrec::getRowMapping(RowKernelOp kernel) {
   RowMapping mapping = getLanes(kernel);
   mapping.isSpread = canSpread(kernel, mapping);
+  return mapping;
+}
+
+RowMapping genrec::getColumnMapping(RowKernelOp kernel) {
+  RowMapping mapping = getLanes(kernel);
+  mapping.lanes = std::min(mapping.lanes, rt::kColumnThreads);
   return mapping;
 }
 

@@ -162,6 +162,7 @@ static constexpr Callee callees[] = {
     {"kernels::prefetchRow", CPU("rowbody")},
     // CUDA only.
     {"kernels::runColumns", "", CUDA("column_bodies")},
+    {"kernels::blockStep", "", CUDA("lanes")},
     {"kernels::chunkBegin", "", CUDA("lanes")},
     {"kernels::chunkEnd", "", CUDA("lanes")},
     {"kernels::chunkOfTeam", "", CUDA("lanes")},
@@ -172,6 +173,7 @@ static constexpr Callee callees[] = {
     {"kernels::loadPack", "", CUDA("lanes")},
     {"kernels::meet", "", CUDA("lanes")},
     {"kernels::meetTeam", "", CUDA("lanes")},
+    {"kernels::rowOfBlock", "", CUDA("lanes")},
     {"kernels::rowOfTeam", "", CUDA("lanes")},
     {"kernels::rowStep", "", CUDA("lanes")},
     {"kernels::sharedArray", "", CUDA("lanes")},

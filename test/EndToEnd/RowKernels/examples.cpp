@@ -43,9 +43,15 @@ struct Kernel {
   void (*onDevice)(const genrec::rt::cuda::LaunchShape &, const genrec_step *, void *const *);
 };
 
+/// A program of columns.
+struct Program {
+  genrec_rt_chunk_fn onCpu;
+  int64_t rows, width; ///< as those of a kernel
+};
+
 struct Columns {
   const char *name;
-  std::vector<genrec_rt_chunk_fn> onCpu;
+  std::vector<Program> programs;
   std::vector<genrec::rt::kernels::ColumnShape> shapes;
   std::vector<Argument> arguments; ///< of all columns
   void (*onDevice)(genrec_step *, void *const *);
@@ -361,20 +367,19 @@ void runKernel(const Kernel &kernel, genrec_step *step) {
 
 void runColumns(const Columns &columns, genrec_step *step) {
   std::vector<Memory> memory(columns.arguments.size());
-  for (size_t i = 0; i < memory.size(); ++i)
-    makeMemory(memory[i], columns.arguments[i], 1, 1); // none is 0: there are divisors among them
   std::vector<void *> onDevice;
-  for (Memory &one : memory)
-    onDevice.push_back(one.forDevice);
-  size_t first = 0;
+  size_t next = 0;
   for (const genrec::rt::kernels::ColumnShape &shape : columns.shapes) {
+    const Program &program = columns.programs[static_cast<size_t>(shape.program)];
     std::vector<void *> onCpu{step};
-    const auto count = static_cast<size_t>(shape.pointers);
-    for (size_t i = first; i < first + count; ++i)
-      onCpu.push_back(memory[i].forCpu);
-    columns.onCpu[static_cast<size_t>(shape.program)](static_cast<void *>(onCpu.data()), 0, kRows,
-                                                      0);
-    first += count;
+    for (int32_t i = 0; i < shape.pointers; ++i, ++next) {
+      // None is 0: there are divisors among them.
+      makeMemory(memory[next], columns.arguments[next], program.width, 1);
+      onCpu.push_back(memory[next].forCpu);
+      onDevice.push_back(memory[next].forDevice);
+    }
+    step->domains[shape.domain].count = program.rows;
+    program.onCpu(static_cast<void *>(onCpu.data()), 0, program.rows, 0);
   }
   columns.onDevice(step, onDevice.data());
   report(columns.name, memory, columns.arguments, false, "");

@@ -110,7 +110,9 @@ SmallVector<OpCost> genrec::getCosts(Operation *op) {
 
 std::string genrec::getStepOpName(Operation *op) {
   if (auto launch = dyn_cast<LaunchOp>(op))
-    return launch.getKernel().str();
+    return launch.getName().value_or(launch.getKernel()).str();
+  if (auto columns = dyn_cast<LaunchColumnsOp>(op); columns && columns.getName())
+    return columns.getName()->str();
   auto kernel = dyn_cast<RowKernelOp>(op);
   if (!kernel)
     return op->getName().stripDialect().str();

@@ -3,6 +3,7 @@
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Dialect/GenRec/Step/Passes.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 
 #include <map>
 
@@ -45,13 +46,19 @@ private:
 
 // For a batch, stages run one after another, so ops of an earlier stage come first; they never
 // depend on a later stage. Ops without code of their own come before all stages, as any stage may
-// use them.
+// use them. Nothing of a program reads what updates of parameters write, so they may come last in
+// their stage; on a device they do, as they are one launch.
 void Planner::orderByStage() {
   Block &body = program.getBody().front();
   SmallVector<Operation *> leaves, stages[getMaxEnumValForStage() + 1];
   for (Operation &op : body) {
     (isDeclaration(&op) ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
   }
+  if (Target::of(program).hasDevice)
+    for (SmallVector<Operation *> &ops : stages)
+      llvm::stable_sort(ops, [](Operation *a, Operation *b) {
+        return isParameterUpdate(a) < isParameterUpdate(b);
+      });
   firstComputeOp = leaves.size() + stages[0].size() + stages[1].size();
   firstUpdateOp = firstComputeOp + stages[2].size();
   auto place = [&](ArrayRef<Operation *> ops) {

@@ -11,21 +11,27 @@
 using namespace mlir;
 using namespace genrec;
 
+/// A pointer to each input; of rows of a parameter to its values, and one to its states.
+static SmallVector<Value> getInputPointers(ValueRange inputs, StageBuilder &stage) {
+  SmallVector<Value> pointers;
+  for (Value input : inputs) {
+    if (ParameterOp parameter = getRowsParameter(input)) {
+      int64_t number = stage.index.getParameter(FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+      pointers.push_back(stage.getParameterMember(number, "own"));
+      pointers.push_back(stage.getParameterMember(number, "states"));
+    } else {
+      pointers.push_back(stage.getPointer(input));
+    }
+  }
+  return pointers;
+}
+
 // launch(step, domain, grain, kernel, pointers...), or, for a kernel with accumulated results,
 // launchSums<n>(step, domain, grain, kernel, out, size, ..., pointers...). On a device the mapping
 // stands for the grain, launchSums takes the shapes of the sums before the kernel, and launchPools,
 // for a kernel that splits lists, how their pieces are pooled.
 LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
-  SmallVector<Value> inputs, sums, outputs;
-  for (Value input : launch.getInputs()) {
-    if (ParameterOp parameter = getRowsParameter(input)) {
-      int64_t number = stage.index.getParameter(FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
-      inputs.push_back(stage.getParameterMember(number, "own"));
-      inputs.push_back(stage.getParameterMember(number, "states"));
-    } else {
-      inputs.push_back(stage.getPointer(input));
-    }
-  }
+  SmallVector<Value> inputs = getInputPointers(launch.getInputs(), stage), sums, outputs;
   EmitCBuilder b = stage.at(launch);
   ArrayRef<int64_t> accumulators = launch.getAccumulators();
   for (auto [number, result] : llvm::enumerate(launch.getResults())) {
@@ -61,6 +67,36 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   return success();
 }
 
+namespace {
+/// A column of a launch: its kernel, the domain of its rows, and its pointers: of its inputs, then
+/// of its part of a result, if it has one.
+struct LaunchedColumn {
+  StringRef kernel;
+  Value domain;
+  SmallVector<Value> pointers;
+};
+} // namespace
+
+static SmallVector<LaunchedColumn> getColumns(LaunchColumnsOp launch, StageBuilder &stage) {
+  SmallVector<LaunchedColumn> columns;
+  unsigned next = 0;
+  for (ArrayRef<int64_t> rest = launch.getColumns(); !rest.empty(); rest = rest.drop_front(4)) {
+    const int64_t kernel = rest[0], inputs = rest[1], number = rest[2], part = rest[3];
+    LaunchedColumn column{cast<FlatSymbolRefAttr>(launch.getKernels()[kernel]).getValue(),
+                          launch.getDomains()[number],
+                          getInputPointers(launch.getInputs().slice(next, inputs), stage)};
+    next += inputs;
+    if (part != LaunchColumnsOp::kNoPart) {
+      auto stack = column.domain.getDefiningOp<StackDomainsOp>();
+      column.domain = stack.getParts()[part];
+      column.pointers.push_back(
+          stage.getPartPointer(launch.getResult(number), stack.getResult(), part));
+    }
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
 /// On a device: fills the buffers of keys with -1, then launches all columns. Parts of a buffer
 /// have the room of their capacities, and nobody looks up what lies between (stackDomains).
 static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &stage) {
@@ -69,16 +105,8 @@ static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &st
     b.callVoid("kernels::fillKeys",
                {stage.getStep(), stage.getDomainOf(result), stage.getPointer(result)});
   SmallVector<Value> pointers;
-  unsigned next = 0;
-  ArrayRef<int64_t> columns = launch.getColumns();
-  for (; !columns.empty(); columns = columns.drop_front(4)) {
-    auto stack = launch.getDomains()[columns[2]].getDefiningOp<StackDomainsOp>();
-    for (Value input : launch.getInputs().slice(next, columns[1]))
-      pointers.push_back(stage.getPointer(input));
-    next += columns[1];
-    pointers.push_back(
-        stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
-  }
+  for (const LaunchedColumn &column : getColumns(launch, stage))
+    llvm::append_range(pointers, column.pointers);
   // The last kernel runs all columns.
   StringRef name = cast<FlatSymbolRefAttr>(launch.getKernels().getValue().back()).getValue();
   b.callVoid("kernels::launchColumns",
@@ -97,20 +125,11 @@ LogicalResult genrec::lowerCall(LaunchColumnsOp launch, StageBuilder &stage) {
   Type function = b.opaque("genrec_rt_chunk_fn"),
        domain = b.pointer(b.opaque("const genrec_domain"));
   SmallVector<Value> functions, domains, arguments;
-  unsigned next = 0;
-  ArrayRef<int64_t> columns = launch.getColumns();
-  for (; !columns.empty(); columns = columns.drop_front(4)) {
-    auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[columns[0]]);
-    auto stack = launch.getDomains()[columns[2]].getDefiningOp<StackDomainsOp>();
-    functions.push_back(b.literal(name.getValue(), function));
-    domains.push_back(stage.getDomain(stack.getParts()[columns[3]]));
-    SmallVector<Value> pointers{stage.getStep()};
-    for (Value input : launch.getInputs().slice(next, columns[1]))
-      pointers.push_back(stage.getPointer(input));
-    next += columns[1];
-    pointers.push_back(
-        stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
-    arguments.push_back(stage.makeArray(b.named("column"), b.voidPointer(), pointers));
+  for (LaunchedColumn &column : getColumns(launch, stage)) {
+    functions.push_back(b.literal(column.kernel, function));
+    domains.push_back(stage.getDomain(column.domain));
+    column.pointers.insert(column.pointers.begin(), stage.getStep());
+    arguments.push_back(stage.makeArray(b.named("column"), b.voidPointer(), column.pointers));
   }
   b.callVoid("kernels::launchColumns",
              {stage.getStep(), b.integer(functions.size()),

@@ -106,6 +106,27 @@ bool genrec::storesRows(Operation *op) {
                                 [](Operation &inner) { return isa<RowStoreOp>(inner); });
 }
 
+/// Whether an element of what an op of a body makes depends on the same element of its operands, or
+/// on scalars: no thread of a row reads or writes what others have.
+static bool isElementwise(Operation &op) {
+  auto body = dyn_cast<BodyOpInterface>(op);
+  return !body || (body.getBodyKind() != BodyKind::call && !body.readsOtherLanes() &&
+                   !body.writesOtherLanes());
+}
+
+bool genrec::isParameterUpdate(Operation *op) {
+  auto kernel = dyn_cast<RowKernelOp>(op);
+  if (!kernel || kernel.getNumResults() > 0 ||
+      !kernel.getDomain().getDefiningOp<ParameterRowsOp>() || !storesRows(kernel))
+    return false;
+  return llvm::all_of(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(),
+                      [](OperandRoleAttr role) {
+                        return role.getValue() == OperandRole::aligned ||
+                               role.getValue() == OperandRole::shared;
+                      }) &&
+         llvm::all_of(kernel.getBody().front(), isElementwise);
+}
+
 void genrec::attachKernelModels(MLIRContext *context) {
   RowKernelOp::attachInterface<RowKernelStep>(*context);
   LaunchOp::attachInterface<LaunchStep>(*context);

@@ -30,7 +30,8 @@ def GenRec_LaunchOp : GenRec_Op<"launch"> {
     `grain` is the smallest number of its rows per chunk. `accumulators` lists the results for which
     each chunk computes a partial sum in memory of its own; these are combined after the kernel. The
     kernel writes other results directly. `splits_lists`: on a device, threads pool pieces of long
-    lists, which are combined after the kernel, too.
+    lists, which are combined after the kernel, too. `name` is what reports call the launch, where
+    another kernel with the same code has given the function its name.
 
     ```mlir
     %sum = genrec.launch @train_bce over %impression(%logit, %label) {accumulators = array<i64: 0>, grain = 4096 : i64}
@@ -40,7 +41,7 @@ def GenRec_LaunchOp : GenRec_Op<"launch"> {
   let arguments = (ins FlatSymbolRefAttr:$kernel, GenRec_DomainType:$domain,
                        Variadic<GenRec_RowsOrShared>:$inputs, I64Attr:$grain,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$accumulators,
-                       UnitAttr:$splits_lists);
+                       UnitAttr:$splits_lists, OptionalAttr<StrAttr>:$name);
   let results = (outs Variadic<GenRec_RowsOrShared>:$results);
   let assemblyFormat = "$kernel `over` $domain `(` $inputs `)` attr-dict `:` functional-type(operands, results)";
 }
@@ -51,6 +52,10 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
     `outline-kernels` makes this op from a `genrec.transform_columns` with the same operands and
     results. `kernels` are the functions of its column programs. `columns` has four numbers per
     column: its kernel, its number of inputs, its result, and its part of that result.
+
+    For a device it makes one, named `update_parameters`, from all updates of parameters of a
+    stage, too: columns without a result, which run over the rows of domains of their own. Of such
+    a column the third number is that of its domain in `domains`, and the fourth is -1.
 
     ```mlir
     %first = genrec.constant dense<0> : tensor<i64>
@@ -63,9 +68,13 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
   }];
   let arguments = (ins Variadic<GenRec_RowsOrShared>:$inputs, Variadic<GenRec_DomainType>:$domains,
                        TypedArrayAttrBase<FlatSymbolRefAttr, "functions">:$kernels,
-                       DenseI64ArrayAttr:$columns);
+                       DenseI64ArrayAttr:$columns, OptionalAttr<StrAttr>:$name);
   let results = (outs Variadic<GenRec_Rows>:$results);
   let assemblyFormat = "$kernels `(` $inputs `)` `into` `(` $domains `)` attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    /// The part of a column without a result.
+    static constexpr int64_t kNoPart = -1;
+  }];
 }
 
 } // opDocGroup

@@ -14,9 +14,9 @@
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
-/// Rows begin, begin + each, … below end of a column, by one thread.
+/// Rows begin to end of a column, by a block.
 using ColumnBody = void (*)(const genrec_step *step, void *const *pointers, int64_t begin,
-                            int64_t end, int64_t each);
+                            int64_t end);
 
 template <ColumnBody... Bodies, int Count, int Pointers>
 __device__ inline void runColumns(const genrec_step *step,
@@ -28,14 +28,12 @@ __device__ inline void runColumns(const genrec_step *step,
     (columns.firstBlock[middle] <= block ? column : behind) = middle;
   }
   const ColumnShape &shape = columns.shapes[column];
-  const int64_t first = (block - columns.firstBlock[column]) * kColumnRows;
+  const int64_t begin = static_cast<int64_t>(shape.rows) * (block - columns.firstBlock[column]);
   const int64_t rows = step->domains[shape.domain].count;
-  const int64_t end = first + kColumnRows < rows ? first + kColumnRows : rows;
+  const int64_t end = begin + shape.rows < rows ? begin + shape.rows : rows;
   void *const *pointers = columns.pointers + columns.firstPointer[column];
   int32_t program = 0;
-  ((program++ == shape.program ? Bodies(step, pointers, first + threadIdx.x, end, blockDim.x)
-                               : void()),
-   ...);
+  ((program++ == shape.program ? Bodies(step, pointers, begin, end) : void()), ...);
 }
 
 } // namespace GENREC_RT_ISA

@@ -40,13 +40,19 @@ template <int64_t L> __device__ inline int64_t lane() {
 }
 template <int64_t L> __device__ inline bool isFirstLane() { return lane<L>() == 0; }
 
+/// Rows that a block has at a time, and which of them is that of these lanes.
+template <int64_t L> __device__ inline int64_t blockStep() {
+  return static_cast<int64_t>(blockDim.x) / L;
+}
+template <int64_t L> __device__ inline int64_t rowOfBlock() {
+  return static_cast<int64_t>(threadIdx.x) / L;
+}
 /// The first row of these lanes, and how many rows on their next one is.
 template <int64_t L> __device__ inline int64_t firstRow() {
-  constexpr auto kLanes = static_cast<unsigned>(L);
-  return static_cast<int64_t>(blockIdx.x) * (blockDim.x / kLanes) + threadIdx.x / kLanes;
+  return static_cast<int64_t>(blockIdx.x) * blockStep<L>() + rowOfBlock<L>();
 }
 template <int64_t L> __device__ inline int64_t rowStep() {
-  return static_cast<int64_t>(gridDim.x) * (blockDim.x / static_cast<unsigned>(L));
+  return static_cast<int64_t>(gridDim.x) * blockStep<L>();
 }
 
 /// The rows of chunk `chunk`, where a chunk has `floats` sums; none beyond the last chunk.

@@ -287,7 +287,7 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
 
 /// Runs `kernel` for `columns`, each over the rows of its own domain, as many in one launch as it
 /// takes. `pointers` are those of all columns one after another: their inputs, then their part of
-/// the result.
+/// the result, if they have one.
 template <int Count, int Room, int Pointers>
 void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
                    void (*kernel)(const genrec_step *, Columns<Room, Pointers>),
@@ -306,11 +306,11 @@ void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
       pointers += column.pointers;
       pointer += column.pointers;
       blocks +=
-          static_cast<int32_t>(cuda::blocksFor(step->domains[column.domain].capacity, kColumnRows));
+          static_cast<int32_t>(cuda::blocksFor(step->domains[column.domain].capacity, column.rows));
     }
     // No block belongs to the columns that are missing.
     std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, blocks);
-    const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(256)};
+    const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kColumnThreads)};
     if (blocks > 0)
       GENREC_CUDA_LAUNCH(streamOf(step), shape, kernel, step->device, launched);
   }

@@ -92,11 +92,12 @@ GENREC_HOST_DEVICE int64_t scatteredWords(int64_t rows, int64_t terms, int64_t v
   return (rows * terms + 15) / 16 * 16 + (values + 15) / 16 * 16;
 }
 
-/// A column of a kernel that computes many (launchColumns): emitted beside the kernel `name` as
-/// `name_columns`.
+/// A column of a kernel that computes many (launchColumns), or that updates many parameters:
+/// emitted beside the kernel `name` as `name_columns`.
 struct ColumnShape {
-  int32_t program;  ///< number of its body among the kernel's
-  int32_t pointers; ///< that the body takes: its inputs, then its result
+  int16_t program;  ///< number of its body among the kernel's
+  int16_t rows;     ///< that a block takes: kColumnRows (device_limits.h) over the lanes of a row
+  int32_t pointers; ///< that the body takes: its inputs, then its result, if it has one
   int32_t domain;   ///< index of its rows' domain
 };
 
@@ -108,9 +109,6 @@ template <int Count, int Pointers> struct Columns {
   int32_t firstBlock[Count + 1];
   void *pointers[Pointers];
 };
-
-/// Rows that a block of such a kernel takes.
-constexpr int64_t kColumnRows = 1024;
 
 } // namespace genrec::rt::kernels
 
