@@ -24,7 +24,7 @@ struct GatedCrossStep : StepOpInterface::ExternalModel<GatedCrossStep, own::Gate
     auto cross = cast<own::GatedCrossOp>(op);
     Value x0 = cross.getX0(), x = cross.getX();
     SmallVector<Value> operands = {stage.getStep(),
-                                   stage.getCount(x),
+                                   stage.getRowsArgument(x), // on a device the domain
                                    stage.getPointer(x0),
                                    stage.getStride(x0),
                                    stage.getPointer(x),
@@ -42,7 +42,8 @@ struct GatedCrossStep : StepOpInterface::ExternalModel<GatedCrossStep, own::Gate
 struct Kernels : KernelDialectInterface {
   using KernelDialectInterface::KernelDialectInterface;
   ArrayRef<Callee> getCallees() const override {
-    static constexpr Callee callees[] = {{"own::gatedCross", "own/gated_cross.h"}};
+    static constexpr Callee callees[] = {
+        {"own::gatedCross", "own/gated_cross.h", "own/gated_cross_cuda.h"}};
     return callees;
   }
   std::string getIncludeFolder() const override { return OWN_INCLUDE_DIR; }

@@ -84,7 +84,7 @@ def draft() -> list[str]:
     return [f"--toolchain={write_draft_toolchain(Path(folder) / 'toolchain.json')}"]
 
 
-def compile_with_nvcc(unit: Path) -> None:
+def compile_with_nvcc(unit: Path, *flags: object) -> None:
     """Compiles a model's unit as genrec-compile does, but warnings are errors, and machine code, which nobody looks at,
     is a draft; skips where there is no nvcc."""
     toolchain = read_toolchain()
@@ -94,7 +94,7 @@ def compile_with_nvcc(unit: Path) -> None:
     ccache = [shutil.which("ccache")] if shutil.which("ccache") else []
     command = [*ccache, nvcc["compiler"], *nvcc["compile"], "-Werror", "all-warnings", "--Ofast-compile=max"]
     command += [f"-I{folder}" for folder in toolchain["include"]]
-    call(*command, "-c", unit, "-o", unit.with_suffix(".o"))
+    call(*command, *flags, "-c", unit, "-o", unit.with_suffix(".o"))
 
 
 def read_stream(text: str) -> list[Any]:

@@ -11,7 +11,7 @@ import genrec as gr
 import numpy as np
 import polars as pl
 import pytest
-from compiled import BUILD, ROOT, assert_same, call, run_both, tool
+from compiled import BUILD, ROOT, assert_same, call, compile_with_nvcc, draft, run_both, tool
 from genrec import plugins
 
 PLUGIN = BUILD / "lib" / "own_op.so"
@@ -74,6 +74,29 @@ def test_a_model_in_python_trains(own: ModuleType, tmp_path: Path) -> None:
     assert "gated_cross" in (profile / "profile.json").read_text()
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_on_a_device(own: ModuleType, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The emulated device accuses nothing in the op's kernel, and losses are the CPU's."""
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    monkeypatch.setenv("GENREC_SIMT_SEED", str(seed))
+    gr.load_plugin(PLUGIN)
+    data = write_rows(tmp_path / "rows.parquet")
+    losses = {}
+    for target in ("cpu", "cuda-emulated"):
+        schema = gr.Schema.from_parquet(data)
+        model = gr.compile(make_ranker(own), schema, target=target, output=tmp_path / target, flags=draft())
+        run = model.train(data, epochs=3, batch=100, seed=1, lr=0.02, progress=False)
+        losses[target] = [epoch["loss"] for epoch in run.history]
+    assert losses["cuda-emulated"] == pytest.approx(losses["cpu"], rel=1e-5)
+
+
+def test_nvcc_compiles_the_kernel_for_a_device(tmp_path: Path) -> None:
+    unit = tmp_path / "unit.cu"
+    call(tool("genrec-compile"), ROOT / "test/Plugins/own-op.mlir", FLAG, "--target=cuda", "--emit=cpp", "-o", unit)
+    compile_with_nvcc(unit, f"-I{ROOT}/examples/own_op/include")
+
+
 def test_without_the_plugin(own: ModuleType, tmp_path: Path) -> None:
     """The error is at the line that recorded the op, and says what to give."""
     data = write_rows(tmp_path / "rows.parquet")
@@ -84,8 +107,12 @@ def test_without_the_plugin(own: ModuleType, tmp_path: Path) -> None:
 
 
 def test_binaries_of_a_random_model() -> None:
-    """Binaries of a random model with the op agree with the interpreter at -O0 and -O2."""
+    """Binaries of a random model with the op agree with the interpreter at -O0 and -O2, and on the emulated device."""
     assert "1 seeds agree, 0 disagree" in call(tool("genrec-fuzz"), FLAG, "--compiled", "--seeds", "1..1")
+    driver = BUILD / "bin" / "model-driver-emulated"
+    if driver.exists():
+        emulated = ["--target=cuda-emulated", f"--toolchain={BUILD}/share/genrec/toolchain.json", f"--driver={driver}"]
+        assert "1 seeds agree, 0 disagree" in call(tool("genrec-fuzz"), FLAG, *emulated, "--seeds", "1..1")
 
 
 def test_a_project_of_its_own(tmp_path: Path) -> None:
