@@ -47,6 +47,7 @@ public:
         store(config, "movie", cachedRows, cuda::test::testStream(), StoreOptions{.step = step}) {}
 
   int64_t slots() const { return store.slots(); }
+  int64_t keyBytes() const { return store.keyBytes(); }
   int64_t uncached() const { return store.uncached(cuda::test::testStream()); }
 
 private:
@@ -137,6 +138,14 @@ Contents contentsOf(const Cached &cached, int64_t dim) {
     result[id] = {values[0], values[static_cast<size_t>(dim)]};
   }
   return result;
+}
+
+TEST(CudaCachedStore, KeysAreThoseOfTableAndCache) {
+  const StoreConfig config = configOf(2, 0);
+  const Cached store(config, 300);
+  EXPECT_EQ(store.keyBytes(),
+            HostStore(config).keyBytes() + store.slots() * (1 + 8 + 1 + 1 + 8 + 8))
+      << "a digest, a key, a mark, a score, a count, and where the row is in the host's memory";
 }
 
 /// Steps of up to three lookups, whose rows are all written at its end.

@@ -167,6 +167,16 @@ TEST(ScatteredSums, OfEveryNumberOfFewTerms) {
   }
 }
 
+/// The key of no row takes a bit more than those of the rows: with it, 2,048 rows are ordered in
+/// two passes, with more scratch.
+TEST(ScatteredSums, IntoAPowerOfTwoOfRows) {
+  for (const auto &[rows, leaving] :
+       std::vector<std::pair<int64_t, int64_t>>{{64, 20000}, {2048, 6000}}) {
+    const Case c = makeCase(plain(1, 1), leaving, rows, 31);
+    EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c))) << rows;
+  }
+}
+
 TEST(ScatteredSums, OfSeveralScaledVectorsPerRow) {
   const SumShape shape{9, 3, 12, 12, 0, true, {0, 1, 8}};
   for (int64_t leaving : {1, 40, 200}) {

@@ -51,14 +51,16 @@ Names genrec::collectReadColumns(ProgramOp program) {
 }
 
 void genrec::writeOwnershipContract(ProgramOp program) {
-  Names trained;
-  for (auto update : program.getBody().front().getOps<UpdateTableOp>())
-    trained.insert(update.getTableAttr());
-  auto write = [&](StringRef name, const Names &names) {
+  SmallVector<Attribute> trained;
+  for (auto update : program.getBody().front().getOps<UpdateTableOp>()) {
+    llvm::SmallPtrSet<Value, 8> lists(update.getIds().begin(), update.getIds().end());
+    trained.append(lists.size(), update.getTableAttr());
+  }
+  auto write = [&](StringRef name, ArrayRef<Attribute> names) {
     if (!names.empty())
-      program->setAttr(name, ArrayAttr::get(program.getContext(), names.getArrayRef()));
+      program->setAttr(name, ArrayAttr::get(program.getContext(), names));
   };
-  write(GenRecDialect::ColumnsAttrHelper::getNameStr(), collectReadColumns(program));
-  write(GenRecDialect::TablesAttrHelper::getNameStr(), collectReadTables(program));
+  write(GenRecDialect::ColumnsAttrHelper::getNameStr(), collectReadColumns(program).getArrayRef());
+  write(GenRecDialect::TablesAttrHelper::getNameStr(), collectReadTables(program).getArrayRef());
   write(GenRecDialect::TrainsAttrHelper::getNameStr(), trained);
 }

@@ -271,7 +271,20 @@ LogicalResult OwnershipVerifier::verifyRead(ProgramOp program) {
   return success();
 }
 
-/// The tables with updates are exactly those that a loss trains.
+/// The lists of ids whose rows are updated: `factor-lookups` makes one of the distinct rows of
+/// some.
+static int64_t countLists(UniqueRowsOp unique) {
+  llvm::SmallPtrSet<Value, 8> lists;
+  for (Value rows : unique.getRows())
+    if (auto distinct = rows.getDefiningOp<DistinctRowsOp>())
+      lists.insert(distinct.getRows().begin(), distinct.getRows().end());
+    else
+      lists.insert(rows);
+  return lists.size();
+}
+
+/// The tables with updates are exactly those that a loss trains, each by as many lists of ids as
+/// when the program was differentiated.
 LogicalResult
 OwnershipVerifier::verifyTrained(ProgramOp program,
                                  const llvm::MapVector<Attribute, Operation *> &distinct) {
@@ -282,9 +295,14 @@ OwnershipVerifier::verifyTrained(ProgramOp program,
     if (!distinct.contains(name))
       return complainAbout(program, name,
                            "does not update table '" + name.getValue() + "', which a loss trains");
-  for (auto &[name, unique] : distinct)
-    if (!llvm::is_contained(written, name))
+  for (auto &[name, unique] : distinct) {
+    int64_t lists = llvm::count(written, name), updated = countLists(cast<UniqueRowsOp>(unique));
+    if (lists == 0)
       return unique->emitOpError() << "updates table " << name << ", which no loss trains";
+    if (updated != lists)
+      return unique->emitOpError() << "updates table " << name << ", of whose lists of ids the "
+                                   << "losses train " << lists << ", by " << updated << " of them";
+  }
   return success();
 }
 

@@ -286,6 +286,36 @@ genrec.model @untrained {
 
 // -----
 
+// A list of ids that is in neither the distinct rows nor their gradients, although a loss trains its rows.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!row = tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+genrec.model @dropped {
+  genrec.domain @user
+  genrec.domain @touched kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train attributes {genrec.tables = [@a], genrec.trains = [@a, @a]} {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %j = genrec.feature %user "j" : (!genrec.domain<@user>) -> !ids
+    %g = genrec.feature %user "g" : (!genrec.domain<@user>) -> !x
+    %r = genrec.table_rows %i in @a : (!ids) -> !row
+    %s = genrec.table_rows %j in @a : (!ids) -> !row
+    // expected-error @below {{'genrec.unique_rows' op updates table @a, of whose lists of ids the losses train 2, by 1 of them}}
+    %touched, %handles = genrec.unique_rows(%r) by(%g) : (!row, !x) -> (!genrec.domain<@touched>, tensor<?x!genrec.row<4>, #genrec.rows<@touched>>)
+    %sum = genrec.segment_sum %touched (%g) : (!genrec.domain<@touched>, !x) -> tensor<?x4xf32, #genrec.rows<@touched>>
+    genrec.row_kernel %touched(%handles, %sum) attributes {operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = []}
+        : (!genrec.domain<@touched>, tensor<?x!genrec.row<4>, #genrec.rows<@touched>>, tensor<?x4xf32, #genrec.rows<@touched>>) -> () {
+    ^bb0(%row: !genrec.row<4>, %gradient: vector<4xf32>):
+      genrec.row_store %gradient to %row : vector<4xf32>, !genrec.row<4>
+      genrec.row_yield
+    }
+  }
+}
+
+// -----
+
 // A column that got the tag of another member: the rows of table 'b' have no owner here.
 
 !ids = tensor<?xi64, #genrec.rows<@user>>

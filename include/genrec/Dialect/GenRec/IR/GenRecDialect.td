@@ -59,7 +59,7 @@ def GenRec_Dialect : Dialect {
     "::mlir::ArrayAttr":$notes,              // form-row-kernels: values kept between kernels, and why
     "::mlir::ArrayAttr":$columns,            // expand-updates: the columns that it reads,
     "::mlir::ArrayAttr":$tables,             //   the tables that it reads,
-    "::mlir::ArrayAttr":$trains,             //   the tables that it updates
+    "::mlir::ArrayAttr":$trains,             //   the tables that it updates, per list of ids
     "::mlir::StringAttr":$single_rank,       // distribute: why it cannot run on several ranks
     "::mlir::StringAttr":$meeting,           // assign-stages: what portions meet for within compute
     // On a model, and on the module.

@@ -302,7 +302,8 @@ def VerifyOwnership : GenRecPass<"genrec-verify-ownership"> {
     - the parts of stacked keys are looked up in the table of their tag;
     - a program reads the columns and logical tables that it read when it was differentiated, which
       `differentiate` recorded (`genrec.columns`, `genrec.tables`); and every table that its losses
-      train (`genrec.trains`) has an update with the gradients of exactly its distinct rows;
+      train (`genrec.trains`, once per list of ids) has an update of the rows of as many lists, with
+      the gradients of exactly its distinct rows;
     - in a distributed program (`distribute`), what depends on a sum over all portions reads that sum,
       nothing is added up twice, and no kernel writes the copies that a portion has of table rows.
 
