@@ -81,3 +81,29 @@ genrec.model @parts {
     genrec.output "s" %s : tensor<?xf32, #genrec.rows<@user>>
   }
 }
+
+// A row joined of scalars alone is written by one of its lanes; the others wait for that before they add it up.
+// CHECK: emitc.func @row_of_scalars
+// CHECK: call_opaque "kernels::rowSum"{{.*}}template_args = [300, 32, 1]
+// CHECK: kernels::meet
+// CHECK-COUNT-3: kernels::isFirstLane
+// CHECK: call_opaque "kernels::meet"() {template_args = [32]}
+// CHECK: call_opaque "kernels::rowSum"{{.*}}template_args = [3, 32, 1]
+genrec.model @of_scalars {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %c = genrec.constant dense<1.0> : tensor<300xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<300xf32>, !genrec.domain<@user>) -> tensor<?x300xf32, #genrec.rows<@user>>
+    %s = genrec.row_kernel %user(%x) attributes {name = "of_scalars", operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x300xf32, #genrec.rows<@user>>) -> tensor<?xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<300xf32>):
+      %sum = vector.reduction <add>, %v : vector<300xf32> into f32
+      %most = vector.reduction <maximumf>, %v : vector<300xf32> into f32
+      %product = arith.mulf %sum, %most : f32
+      %joined = genrec.row_concat %sum, %most, %product : (f32, f32, f32) -> vector<3xf32>
+      %total = vector.reduction <add>, %joined : vector<3xf32> into f32
+      genrec.row_yield %total : f32
+    }
+    genrec.output "s" %s : tensor<?xf32, #genrec.rows<@user>>
+  }
+}

@@ -26,6 +26,31 @@ genrec.model @element {
   }
 }
 
+// The sum of one element is that element, which warps of a block do not hand over either.
+// CHECK: emitc.func @row_single
+// CHECK-NOT: valueOf
+// CHECK: call_opaque "kernels::sharedArray"
+// CHECK: call_opaque "kernels::rowSum"
+genrec.model @single {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %c = genrec.constant dense<1.0> : tensor<1xf32>
+    %w = genrec.constant dense<1.0> : tensor<2000xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<1xf32>, !genrec.domain<@user>) -> tensor<?x1xf32, #genrec.rows<@user>>
+    %z = genrec.broadcast_rows %w to %user : (tensor<2000xf32>, !genrec.domain<@user>) -> tensor<?x2000xf32, #genrec.rows<@user>>
+    %y = genrec.row_kernel %user(%x, %z) attributes {name = "single", operand_roles = [#aligned, #aligned], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x1xf32, #genrec.rows<@user>>, tensor<?x2000xf32, #genrec.rows<@user>>) -> !u {
+    ^bb0(%one: vector<1xf32>, %many: vector<2000xf32>):
+      %twice = arith.addf %one, %one : vector<1xf32>
+      %a = vector.reduction <add>, %twice : vector<1xf32> into f32
+      %b = vector.reduction <add>, %many : vector<2000xf32> into f32
+      %sum = arith.addf %a, %b : f32
+      genrec.row_yield %sum : f32
+    }
+    genrec.output "y" %y : !u
+  }
+}
+
 // Warps of a block hand nothing over: the row is shared.
 // CHECK: emitc.func @row_of_block
 // CHECK: call_opaque "kernels::sharedArray"{{.*}}template_args = [f32, 256,

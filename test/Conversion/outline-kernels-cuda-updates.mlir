@@ -6,7 +6,7 @@
 // RUN: genrec-compile %t.mlir --explain | FileCheck %s --check-prefixes=EXPLAIN,EACH
 
 // On a device all parameters are updated in one launch, behind the rows of tables. Those of one width and optimizer share
-// a body, on the CPU, too, where each is a launch. Rows of more than 8,192 columns have a block.
+// a body, on the CPU, too, where each is a launch. Rows of more than 1,024 columns have a block.
 
 !ids = tensor<?xi64, #genrec.rows<@user>>
 !x = tensor<?x64xf32, #genrec.rows<@user>>
@@ -56,7 +56,7 @@ genrec.model @updates {
   genrec.parameter @weight : tensor<3x64xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
   genrec.parameter @bias : tensor<64xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
   genrec.parameter @scale : tensor<f32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<adam, {lr = 0.1}>}
-  genrec.parameter @wide : tensor<2x9000xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.parameter @wide : tensor<2x5000xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
   genrec.program @train mode train {
     %user = genrec.batch : !genrec.domain<@user>
     %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids
@@ -64,11 +64,11 @@ genrec.model @updates {
     %weight = genrec.param @weight : tensor<3x64xf32>
     %bias = genrec.param @bias : tensor<64xf32>
     %scale = genrec.param @scale : tensor<f32>
-    %wide = genrec.param @wide : tensor<2x9000xf32>
+    %wide = genrec.param @wide : tensor<2x5000xf32>
     genrec.update_parameter @weight by %weight : tensor<3x64xf32>
     genrec.update_table @item ids(%ids) by(%x) : (!ids, !x) -> ()
     genrec.update_parameter @bias by %bias : tensor<64xf32>
     genrec.update_parameter @scale by %scale : tensor<f32>
-    genrec.update_parameter @wide by %wide : tensor<2x9000xf32>
+    genrec.update_parameter @wide by %wide : tensor<2x5000xf32>
   }
 }

@@ -292,10 +292,10 @@ void ProgramDiff::printHead(bool isSame) {
     change.add(Cost::of(*op), -1);
   os << "program " << getText(b, "name") << ": ";
   if (isSame) {
-    os << "the same " << getObjects(b, "ops").size() << " launches\n";
+    os << "the same " << show(b.get("launches")) << " launches\n";
     return;
   }
-  os << getObjects(a, "ops").size() << " → " << getObjects(b, "ops").size() << " launches, "
+  os << show(a.get("launches")) << " → " << show(b.get("launches")) << " launches, "
      << show(a.get("row_kernels")) << " → " << show(b.get("row_kernels")) << " row kernels, "
      << change << "\n";
 }

@@ -20,9 +20,10 @@ namespace {
 class CudaTarget : public KernelTarget {
 public:
   CudaTarget(RowKernelOp kernel, bool isColumn)
-      : kernel(kernel), isColumn(isColumn),
-        mapping(isColumn ? getColumnMapping(kernel) : getRowMapping(kernel)),
-        meets(lanesMeet(kernel, mapping)) {}
+      : kernel(kernel), isColumn(isColumn), mapping(getRowMapping(kernel)),
+        meets(lanesMeet(kernel, mapping)) {
+    assert((!isColumn || mapping.lanes <= rt::kColumnThreads) && "a block has rows of a column");
+  }
 
   KernelFunction createFunction(const EmitCBuilder &b, StringRef name,
                                 ArrayRef<KernelArgument> arguments) override;

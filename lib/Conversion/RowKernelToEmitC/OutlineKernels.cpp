@@ -255,7 +255,7 @@ LogicalResult OutlineKernelsPass::outlineUpdates(ArrayRef<RowKernelOp> updates,
         {program, count, static_cast<int64_t>(domains.size()), LaunchColumnsOp::kNoPart});
     // Rows of a parameter are two pointers: its values, and its states.
     const int64_t pointers = count + llvm::count_if(update.getInputs(), getRowsParameter);
-    shapes.push_back({program, rt::kColumnRows / getColumnMapping(update).lanes, pointers,
+    shapes.push_back({program, rt::kColumnRows / getRowMapping(update).lanes, pointers,
                       index.getDomain(update.getDomain().getType().getDomain())});
     llvm::append_range(inputs, update.getInputs());
     domains.push_back(update.getDomain());

@@ -406,7 +406,9 @@ LogicalResult RowBodyEmitter::emitLevel(const BodyLevel &level) {
   for (const ElementLoop &loop : level.loops)
     if (failed(emitLoop(loop)))
       return failure();
-  if (!level.loops.empty() && !level.calls.empty())
+  // Calls read what loops and scalars have written.
+  const bool isWritten = !level.loops.empty() || !level.concats.empty();
+  if (isWritten && !level.calls.empty())
     target.separate(EmitCBuilder(builder, level.calls[0]->getLoc()));
   for (Operation *op : level.calls)
     emitCall(op);

@@ -6,7 +6,6 @@
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
-#include "genrec_rt/device_limits.h"
 #include "genrec_rt/scattered_limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -181,12 +180,6 @@ RowMapping genrec::getRowMapping(RowKernelOp kernel) {
   return mapping;
 }
 
-RowMapping genrec::getColumnMapping(RowKernelOp kernel) {
-  RowMapping mapping = getLanes(kernel);
-  mapping.lanes = std::min(mapping.lanes, rt::kColumnThreads);
-  return mapping;
-}
-
 /// The scalar that `value` is the product of with `vector`; null for other values.
 static Value getScale(Value value, Value vector) {
   auto product = value.getDefiningOp<arith::MulFOp>();
@@ -255,6 +248,9 @@ bool genrec::isReadByOtherLanes(Value vector, const RowMapping &mapping) {
   if (auto writer = vector.getDefiningOp<BodyOpInterface>(); writer && writer.writesOtherLanes())
     return true;
   return llvm::any_of(vector.getUsers(), [&](Operation *user) {
+    // The sum of a single element is that element, which a lane of another warp cannot hand over.
+    if (isa<vector::ReductionOp>(user) && getExtent(vector) == 1 && mapping.lanes > 32)
+      return true;
     auto body = dyn_cast<BodyOpInterface>(user);
     // Lanes of a warp hand single elements over.
     const bool isHandedOver = body && body.getBodyKind() == BodyKind::scalar && mapping.lanes <= 32;

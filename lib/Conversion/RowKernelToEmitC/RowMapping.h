@@ -54,8 +54,6 @@ struct RowMapping {
 /// time where all that those of a block add fits into 24 KiB of shared memory, and each adds to a
 /// sum once; else one after the other, and their lanes keep the sums.
 RowMapping getRowMapping(RowKernelOp kernel);
-/// That of the body of a column (`launchColumns`): a row has a block's threads at most.
-RowMapping getColumnMapping(RowKernelOp kernel);
 
 /// The terms that each row leaves of a scattered sum, which are ordered and added behind the kernel
 /// (SumShape of genrec_rt/kernels/cuda/row_mapping.h has the members and the rule).

@@ -39,8 +39,10 @@ struct Expression {
 /// Prints one function.
 class FunctionPrinter {
 public:
-  FunctionPrinter(emitc::FuncOp function, raw_indented_ostream &os)
-      : function(function), os(os), inlining(function) {}
+  /// `symbols`: names of the unit.
+  FunctionPrinter(emitc::FuncOp function, const llvm::StringSet<> &symbols,
+                  raw_indented_ostream &os)
+      : function(function), os(os), inlining(function), names(symbols) {}
 
   LogicalResult print();
 
@@ -433,6 +435,9 @@ LogicalResult genrec::printCpp(ModuleOp module, llvm::raw_ostream &stream, Strin
   raw_indented_ostream os(stream);
   if (!banner.empty())
     os << "// " << banner << "\n\n";
+  llvm::StringSet<> symbols;
+  for (auto symbol : module.getOps<SymbolOpInterface>())
+    symbols.insert(symbol.getName());
   bool afterComment = true;
   for (Operation &op : *module.getBody()) {
     if (auto include = dyn_cast<emitc::IncludeOp>(op)) {
@@ -451,7 +456,7 @@ LogicalResult genrec::printCpp(ModuleOp module, llvm::raw_ostream &stream, Strin
     } else if (auto global = dyn_cast<emitc::GlobalOp>(op)) {
       printGlobal(global, os);
     } else if (auto function = dyn_cast<emitc::FuncOp>(op)) {
-      if (failed(FunctionPrinter(function, os).print()))
+      if (failed(FunctionPrinter(function, symbols, os).print()))
         return failure();
     } else {
       return op.emitOpError("is left at the end of lowering and has no C++ form");

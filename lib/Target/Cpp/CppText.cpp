@@ -171,7 +171,7 @@ std::string CppNames::make(StringRef wanted) {
   if (isReserved(name))
     name += "_";
   std::string free = name;
-  for (unsigned count = 2; !taken.insert(free).second; ++count)
+  for (unsigned count = 2; symbols.contains(free) || !taken.insert(free).second; ++count)
     free = name + "_" + std::to_string(count);
   scopes.back().push_back(free);
   return free;

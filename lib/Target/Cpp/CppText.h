@@ -24,12 +24,16 @@ std::string getCppInitializer(mlir::Attribute value, bool isOuter = false);
 /// Creates names that are unique and not C++ keywords.
 class CppNames {
 public:
+  /// None of `symbols`, those of the unit: they must not be hidden.
+  explicit CppNames(const llvm::StringSet<> &symbols) : symbols(symbols) {}
+
   std::string make(llvm::StringRef wanted);
   /// Names created between enterScope and leaveScope can be used again afterwards.
   void enterScope() { scopes.emplace_back(); }
   void leaveScope();
 
 private:
+  const llvm::StringSet<> &symbols;
   llvm::StringSet<> taken;
   std::vector<std::vector<std::string>> scopes = {{}};
 };

@@ -29,9 +29,9 @@ constexpr int64_t columnBytes(int64_t columns, int64_t pointers) {
 constexpr int64_t kMostColumnBytes = 32000, kSomeColumns = 512, kSomeColumnPointers = 2700;
 static_assert(columnBytes(kSomeColumns, kSomeColumnPointers) <= kMostColumnBytes);
 
-/// Threads of a block that runs a column, the most that a row of it has, and rows that it takes
-/// where a row has one.
-constexpr int64_t kColumnThreads = 256, kColumnRows = 4 * kColumnThreads;
+/// Threads of a block that runs a column, and rows that it takes where a row has one of them; the
+/// widest row that these threads have for themselves.
+constexpr int64_t kColumnThreads = 256, kColumnRows = 4 * kColumnThreads, kMostColumnWidth = 8192;
 
 } // namespace genrec::rt
 

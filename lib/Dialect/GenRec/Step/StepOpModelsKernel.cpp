@@ -4,6 +4,7 @@
 #include "StepOpModels.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec_rt/device_limits.h"
 #include "genrec_rt/scratch_sizes.h"
 
 using namespace mlir;
@@ -114,17 +115,43 @@ static bool isElementwise(Operation &op) {
                    !body.writesOtherLanes());
 }
 
+/// Whether `value` is, or aliases, a parameter other than `own`.
+static bool readsParameter(Value value, FlatSymbolRefAttr own) {
+  Operation *maker = value.getDefiningOp();
+  if (auto param = dyn_cast_or_null<ParamOp>(maker))
+    return param.getParameterAttr() != own;
+  if (auto rows = dyn_cast_or_null<ParameterRowsOp>(maker))
+    return rows.getParameterAttr() != own;
+  return maker && isView(maker) &&
+         llvm::any_of(cast<StepOpInterface>(maker).getAliasedOperands(),
+                      [&](Value aliased) { return readsParameter(aliased, own); });
+}
+
+/// Whether `kernel` alone has rows of the parameter.
+static bool isOnlyUpdate(RowKernelOp kernel, ParameterRowsOp rows) {
+  auto isOfParameter = [&](ParameterRowsOp other) {
+    return other.getParameterAttr() == rows.getParameterAttr();
+  };
+  return rows.getResult().hasOneUse() &&
+         llvm::count_if(rows->getBlock()->getOps<ParameterRowsOp>(), isOfParameter) == 1;
+}
+
 bool genrec::isParameterUpdate(Operation *op) {
   auto kernel = dyn_cast<RowKernelOp>(op);
-  if (!kernel || kernel.getNumResults() > 0 ||
-      !kernel.getDomain().getDefiningOp<ParameterRowsOp>() || !storesRows(kernel))
+  if (!kernel || kernel.getNumResults() > 0 || !storesRows(kernel))
     return false;
-  return llvm::all_of(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(),
-                      [](OperandRoleAttr role) {
-                        return role.getValue() == OperandRole::aligned ||
-                               role.getValue() == OperandRole::shared;
-                      }) &&
-         llvm::all_of(kernel.getBody().front(), isElementwise);
+  auto rows = kernel.getDomain().getDefiningOp<ParameterRowsOp>();
+  if (!rows || !isOnlyUpdate(kernel, rows))
+    return false;
+  auto type = cast<RowType>(cast<RankedTensorType>(rows.getResult().getType()).getElementType());
+  if (type.getWidth() > rt::kMostColumnWidth)
+    return false;
+  for (auto [role, input] :
+       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs()))
+    if ((role.getValue() != OperandRole::aligned && role.getValue() != OperandRole::shared) ||
+        readsParameter(input, rows.getParameterAttr()))
+      return false;
+  return llvm::all_of(kernel.getBody().front(), isElementwise);
 }
 
 void genrec::attachKernelModels(MLIRContext *context) {

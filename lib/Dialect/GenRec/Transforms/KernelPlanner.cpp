@@ -74,6 +74,26 @@ void KernelPlanner::endLongChains() {
   }
 }
 
+/// Stores a scalar that is made of many, if several ops read it: each of their kernels would read
+/// all of these, as of the factor of a clipped norm a sum of every parameter.
+void KernelPlanner::endWideScalars() {
+  constexpr unsigned kMostScalars = 8;
+  llvm::DenseMap<Operation *, unsigned> read; // scalars in memory that an op is made of
+  for (Operation &op : program.getBody().front()) {
+    if (!isRowOp(&op) || !isScalarMath(&op))
+      continue;
+    unsigned count = 0;
+    for (OpOperand &use : op.getOpOperands())
+      if (flows(use))
+        count += read.lookup(use.get().getDefiningOp());
+      else if (!isa_and_nonnull<ConstantOp>(use.get().getDefiningOp()))
+        ++count;
+    read[&op] = count;
+    if (count > kMostScalars && !op.getResult(0).use_empty() && !op.getResult(0).hasOneUse())
+      ends.insert(&op);
+  }
+}
+
 /// Stores a rounded part of a joined row where it is computed, if a kernel before the joining one
 /// can: half of the bytes of one of the rows that it is computed of.
 void KernelPlanner::endRoundedParts() {
@@ -304,6 +324,28 @@ void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
   splitGroup(key, group);
 }
 
+/// The other ops whose results `op` reads through arithmetic on shared scalars, which each kernel
+/// repeats.
+SmallVector<Operation *> KernelPlanner::getMakersBehindScalars(Operation *op, const Group &group) {
+  llvm::SmallSetVector<Operation *, 8> scalars;
+  SmallVector<Operation *> makers;
+  auto visit = [&](Operation *reader) {
+    for (OpOperand &use : reader->getOpOperands()) {
+      Operation *maker = flows(use) ? use.get().getDefiningOp() : nullptr;
+      if (!maker || !group.body.contains(maker))
+        continue;
+      if (isScalarMath(maker) && !group.roots.contains(maker))
+        scalars.insert(maker);
+      else if (reader != op)
+        makers.push_back(maker);
+    }
+  };
+  visit(op);
+  for (unsigned index = 0; index < scalars.size(); ++index)
+    visit(scalars[index]);
+  return makers;
+}
+
 /// Splits ops without common ops and inputs into separate kernels. What reads rows of the list that
 /// the domain was truncated from has the offsets of both lists in common; a kernel has only so many
 /// arguments.
@@ -316,6 +358,8 @@ void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
     if (isScalarMath(op) && !group.roots.contains(op))
       continue;
     classes.insert(op);
+    for (Operation *maker : getMakersBehindScalars(op, group))
+      classes.unionSets(op, maker);
     for (OpOperand &use : op->getOpOperands()) {
       Value value = use.get();
       std::optional<OperandRole> role = getOperandRole(op, use.getOperandNumber());
@@ -431,6 +475,7 @@ static void namePlans(std::vector<KernelPlan> &plans) {
 
 std::vector<KernelPlan> KernelPlanner::run() {
   endLongChains();
+  endWideScalars();
   endTruncations();
   endRoundedParts();
   computeLevels();

@@ -61,6 +61,7 @@ private:
   unsigned getIteration(mlir::Operation *op);
   bool flows(mlir::OpOperand &use);
   void endLongChains();
+  void endWideScalars();
   void endTruncations();
   void endRoundedParts();
   void computeLevels();
@@ -78,6 +79,8 @@ private:
   void includeWithNeeds(mlir::Operation *op, Group &group,
                         std::map<unsigned, mlir::Value> &choices);
   void keep(mlir::Value value, double recomputeCost, Group &group);
+  llvm::SmallVector<mlir::Operation *> getMakersBehindScalars(mlir::Operation *op,
+                                                              const Group &group);
   void splitGroup(const GroupKey &key, Group &group);
   void addScalarMath(llvm::SmallVectorImpl<mlir::Operation *> &ops);
   void addPlan(const GroupKey &key, llvm::ArrayRef<mlir::Operation *> ops, const Group &group);

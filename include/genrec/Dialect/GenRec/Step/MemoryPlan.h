@@ -69,8 +69,9 @@ int64_t getResultBuffer(mlir::OpResult result);
 
 /// Whether `op` is a row kernel that stores into rows of tables or parameters.
 bool storesRows(mlir::Operation *op);
-/// Whether `op` is a row kernel that updates the rows of a parameter element by element, and makes
-/// nothing else. A device runs all of a stage in one launch.
+/// Whether `op` is a row kernel that updates the rows of a parameter element by element, makes
+/// nothing else, and reads no other parameter; and the only one of that parameter. A device runs
+/// all of a stage in one launch.
 bool isParameterUpdate(mlir::Operation *op);
 /// Whether `value` is a segment_sum, or what collect_rows makes of one, without a buffer: exactly
 /// one kernel reads it, and adds up a row's gradients itself, from a `kSegmentSumsType`.
