@@ -38,7 +38,7 @@ private:
   void placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain);
 
   ProgramOp program;
-  llvm::DenseMap<Operation *, int64_t> numbers;
+  llvm::DenseMap<Operation *, int64_t> numbers, extended; ///< by op; to where its operands live
   int64_t opCount = 0, firstComputeOp = 0, firstUpdateOp = 0;
 };
 
@@ -107,6 +107,11 @@ void Planner::extend(Value value, int64_t last) {
   bool aliases =
       isView(op) || (step && !isDeclaration(op) && !step.ownsResult(result.getResultNumber()));
   if (aliases) {
+    // What it aliases lives as long already: sums of all parameters are one op, which aliases all.
+    int64_t &before = extended.try_emplace(op, -1).first->second;
+    if (before >= last)
+      return;
+    before = last;
     extendKept(op, last);
     for (Value operand : cast<StepOpInterface>(op).getAliasedOperands())
       extend(operand, last);
