@@ -37,6 +37,7 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
   case 12: // rows that are cut into slices, or have several words a lane, on devices
     options.longestRow = 100;
     options.ops = 8;
+    options.joinedScalars = 2;
     break;
   case 10: // products of bfloat16
   case 13:
@@ -94,6 +95,8 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
   if (SmallVector<Theme> themes = getPluginThemes(context); !themes.empty())
     for (int64_t i = m.integer(1, 3); i > 0; --i)
       m.pick(themes)(m);
+  for (int64_t i = 0; i < options.joinedScalars; ++i)
+    makeJoinedScalars(m);
   for (int64_t i = 0; i < options.joinedLookups; ++i)
     makeJoinedLookups(m);
   for (int tries = 8; options.forDevice && options.bf16 && tries > 0 && !makeWideBlock(m); --tries)

@@ -123,6 +123,21 @@ static bool makeColumns(ModelBuilder &m) {
   return true;
 }
 
+bool fuzz::makeJoinedScalars(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  SmallVector<Value> parts{m.resize(x, 0)};
+  for (int64_t i = m.integer(1, 5); i > 0; --i)
+    parts.push_back(m.resize(m.find(m.f32(), domain, -1), 0));
+  auto size = static_cast<int64_t>(parts.size());
+  Value joined = m.value("concat_columns", m.rows(domain, {size}, m.f32()), parts);
+  m.offer(joined);
+  m.offer(m.resize(m.chance(50) ? m.value("silu", joined.getType(), joined) : joined, 0));
+  return true;
+}
+
 /// Whether all rows of `x` come from a table of equal initial values.
 static bool hasEqualElements(Value x) {
   auto lookup = x.getDefiningOp<LookupOp>();

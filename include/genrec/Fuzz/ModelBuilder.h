@@ -151,6 +151,8 @@ void makeDomainsAndFeatures(ModelBuilder &m);
 void makeGroups(ModelBuilder &m);
 /// A layer over several lookups that have no other users.
 void makeJoinedLookups(ModelBuilder &m);
+/// A row joined of scalars alone, and what is made of it: on a device one lane writes all of them.
+bool makeJoinedScalars(ModelBuilder &m);
 llvm::ArrayRef<Theme> getRowThemes();
 llvm::ArrayRef<Theme> getSequenceThemes();
 /// A block that a device's library multiplies for, with heads that take factors rounded before; false

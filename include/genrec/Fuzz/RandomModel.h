@@ -23,6 +23,7 @@ struct RandomModelOptions {
   int64_t transforms = 1; ///< longest chain of hash and mod ops between a column and its table
   int64_t fanouts = 0;    ///< number of fan-outs to try, between features and random ops
   int64_t joinedLookups = 0; ///< number of layers over several lookups that have no other users
+  int64_t joinedScalars = 0; ///< number of rows joined of scalars alone to try
   bool bf16 = false;         ///< products round their factors to bfloat16: all, or half of them
   bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows look up by id
   /// With bf16 a block as wide as what a device does differently: products by its library, heads of

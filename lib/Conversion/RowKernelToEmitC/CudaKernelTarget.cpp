@@ -468,6 +468,8 @@ void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<A
   if (rt::columnBytes(room, pointers) > rt::kMostColumnBytes) {
     room = std::min(room, rt::kSomeColumns);
     pointers = std::max(rt::kSomeColumnPointers, most); // one has them all in one launch
+    while (room > 1 && rt::columnBytes(room, pointers) > rt::kMostColumnBytes)
+      room /= 2;
   }
   std::string type = "__grid_constant__ const kernels::Columns<" + std::to_string(room) + ", " +
                      std::to_string(pointers) + ">";

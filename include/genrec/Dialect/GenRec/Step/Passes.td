@@ -92,10 +92,10 @@ def FormRowBlocks : Pass<"genrec-form-row-blocks", "::genrec::ModelOp"> {
 def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
   let summary = "plans the buffers of a program: sizes, strides and live ranges";
   let description = [{
-    Orders the ops of a program by stage (copy, dispatch, compute, update; the order within a stage is
-    kept, but that updates of parameters come last on a device, which runs them in one launch) and assigns a buffer to each value that needs memory. Its size is `bytes_per_row` times the
-    capacity of a domain plus `bytes`; its live range is from op `first` to op `last` of the
-    program. The program gets the list of buffers as `genrec.buffers`, an op the numbers of its
+    Orders the ops of a program by stage (copy, dispatch, compute, update). The order within a stage
+    is kept, but that updates of parameters come last on a device, which runs them in one launch.
+    Assigns a buffer to each value that needs memory. Its size is `bytes_per_row` times the capacity
+    of a domain plus `bytes`; its live range is from op `first` to op `last` of the program. The program gets the list of buffers as `genrec.buffers`, an op the numbers of its
     buffers as `genrec.buffer_ids`. `genrec.first_compute_op` is the number of the first op of the
     dispatch or compute stage. The runtime allocates buffers of the copy stage in one arena per
     batch in flight, and all others in one arena that the batches share. Buffers with disjoint live
