@@ -167,14 +167,11 @@ TEST(ScatteredSums, OfEveryNumberOfFewTerms) {
   }
 }
 
-/// The key of no row takes a bit more than those of the rows: with it, 2,048 rows are ordered in
-/// two passes, with more scratch.
+/// The key of no row takes a bit more than those of 2,048 rows: with it they are ordered in two
+/// passes, whose scratch is more than what lies behind it.
 TEST(ScatteredSums, IntoAPowerOfTwoOfRows) {
-  for (const auto &[rows, leaving] :
-       std::vector<std::pair<int64_t, int64_t>>{{64, 20000}, {2048, 6000}}) {
-    const Case c = makeCase(plain(1, 1), leaving, rows, 31);
-    EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c))) << rows;
-  }
+  const Case c = makeCase(plain(1, 1), 15000, 2048, 31);
+  EXPECT_TRUE(hasSameBits(foundOf(c), expectedOf(c)));
 }
 
 TEST(ScatteredSums, OfSeveralScaledVectorsPerRow) {
