@@ -236,3 +236,36 @@ genrec.model @stages {
     genrec.output "y" %join : tensor<?x8xf32, #genrec.rows<@user>>
   }
 }
+
+// -----
+
+// Joined rows that are the first part of others: all three have one buffer, whose rows are as long as the last.
+
+// CHECK-LABEL: genrec.model @nested
+// CHECK: genrec.buffers = [#genrec.buffer<name = "make", domain = @user, bytes_per_row = 48, stride = 12, first = 2, last = 5>]
+// CHECK: genrec.row_kernel {{.*}}genrec.buffer_ids = array<i64: 0>{{.*}}name = "make"
+// CHECK: genrec.row_kernel {{.*}}genrec.buffer_ids = array<i64: 0>{{.*}}name = "join"
+// CHECK: genrec.row_kernel {{.*}}genrec.buffer_ids = array<i64: 0>{{.*}}name = "again"
+genrec.model @nested {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %x = genrec.feature %user "x" : (!genrec.domain<@user>) -> tensor<?x4xf32, #genrec.rows<@user>>
+    %make = genrec.row_kernel %user(%x) attributes {name = "make", operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x4xf32, #genrec.rows<@user>>) -> tensor<?x4xf32, #genrec.rows<@user>> {
+    ^bb0(%a: vector<4xf32>):
+      %e = math.exp %a : vector<4xf32>
+      genrec.row_yield %e : vector<4xf32>
+    }
+    %join = genrec.row_kernel %user(%make, %x) attributes {name = "join", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x4xf32, #genrec.rows<@user>>, tensor<?x4xf32, #genrec.rows<@user>>) -> tensor<?x8xf32, #genrec.rows<@user>> {
+    ^bb0(%a: vector<4xf32>, %b: vector<4xf32>):
+      %c = genrec.row_concat %a, %b : (vector<4xf32>, vector<4xf32>) -> vector<8xf32>
+      genrec.row_yield %c : vector<8xf32>
+    }
+    %again = genrec.row_kernel %user(%join, %x) attributes {name = "again", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x8xf32, #genrec.rows<@user>>, tensor<?x4xf32, #genrec.rows<@user>>) -> tensor<?x12xf32, #genrec.rows<@user>> {
+    ^bb0(%a: vector<8xf32>, %b: vector<4xf32>):
+      %c = genrec.row_concat %a, %b : (vector<8xf32>, vector<4xf32>) -> vector<12xf32>
+      genrec.row_yield %c : vector<12xf32>
+    }
+    genrec.output "y" %again : tensor<?x12xf32, #genrec.rows<@user>>
+  }
+}

@@ -253,7 +253,8 @@ static BufferSlot getResultSlot(StepOpInterface step, OpResult result) {
   slot.sharedWith = getJoinedPart(result);
   slot.name = getValueName(result);
   slot.stride = getPaddedStride(result);
-  if (OpResult joined = getJoinedRows(result))
+  // Joined rows may be the first part of others.
+  for (OpResult joined = getJoinedRows(result); joined; joined = getJoinedRows(joined))
     slot.stride = getRowSize(joined.getType());
   int64_t size = slot.stride ? slot.stride : getRowSize(tensor);
   int64_t bytes = size * getElementBytes(tensor.getElementType());
