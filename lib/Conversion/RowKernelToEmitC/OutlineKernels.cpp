@@ -1,5 +1,6 @@
 //===- OutlineKernels.cpp - turns row kernels into functions --------------===//
 
+#include "ColumnsKernel.h"
 #include "CudaKernelTarget.h"
 #include "KernelOutliner.h"
 
@@ -31,6 +32,14 @@ static std::string getComment(RowKernelOp kernel) {
 }
 
 namespace {
+/// The function of a kernel, and what its launch takes.
+struct OutlinedFunction {
+  FlatSymbolRefAttr name, domain;
+  int64_t grain;
+  SmallVector<int64_t> accumulators;
+  bool splitsLists;
+};
+
 struct OutlineKernelsPass : genrec::impl::OutlineKernelsBase<OutlineKernelsPass> {
   using OutlineKernelsBase::OutlineKernelsBase;
 
@@ -39,10 +48,8 @@ struct OutlineKernelsPass : genrec::impl::OutlineKernelsBase<OutlineKernelsPass>
 private:
   LogicalResult outlineModel(ModelOp model, const Target &target);
   LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index, const Target &target);
-  FailureOr<std::string> outlineFunction(RowKernelOp kernel, KernelOutliner &outliner,
-                                         KernelTarget &target, OpBuilder &builder);
-  FailureOr<Attribute> outlineBody(RowKernelOp kernel, const ModelIndex &index,
-                                   const Target &target);
+  FailureOr<OutlinedFunction> outlineFunction(RowKernelOp kernel, const ModelIndex &index,
+                                              const Target &target, bool isColumn);
   void addColumnsKernel(StringRef name, Location loc, ArrayRef<ColumnShape> shapes,
                         SmallVector<Attribute> &functions);
   LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
@@ -91,13 +98,18 @@ static std::string getCode(emitc::FuncOp function) {
   return code;
 }
 
-/// The name of the function of `kernel`; kernels over a domain with the same code share a function,
-/// and so do updates of parameters, each of which has a domain of its own. (A device's other
-/// kernels read how many rows their domain has. Functions are the same on all targets.)
-FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
-                                                           KernelOutliner &outliner,
-                                                           KernelTarget &target,
-                                                           OpBuilder &builder) {
+/// Outlines `kernel`, as the body of a column if `isColumn`. Kernels over a domain with the same
+/// code share a function, and so do updates of parameters, each of which has a domain of its own.
+/// (A device's other kernels read how many rows their domain has. Functions are the same on all
+/// targets.)
+FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
+                                                                const ModelIndex &index,
+                                                                const Target &target,
+                                                                bool isColumn) {
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(getOperation().getBody());
+  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, isColumn);
+  KernelOutliner outliner(kernel, index, *kernelTarget, builder);
   EmitCBuilder b(builder, kernel.getLoc());
   emitc::VerbatimOp comment = b.comment(getComment(kernel));
   FailureOr<emitc::FuncOp> function = outliner.outline(getStepOpName(kernel));
@@ -110,7 +122,7 @@ FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
   if (isNew) {
     known->second = makeUnique(function->getSymName().str());
     function->setSymName(known->second);
-    target.describe(b, known->second);
+    kernelTarget->describe(b, known->second);
     outliner.describePools(known->second);
     ++kernels;
     loops += outliner.loopCount;
@@ -119,28 +131,24 @@ FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
     comment->erase();
     function->erase();
   }
-  return known->second;
+  return OutlinedFunction{FlatSymbolRefAttr::get(&getContext(), known->second),
+                          outliner.getLaunchDomain(), outliner.getGrain(),
+                          outliner.getAccumulatedResults(), outliner.splitsLists()};
 }
 
 LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelIndex &index,
                                                 const Target &target) {
-  OpBuilder builder(&getContext());
-  builder.setInsertionPointToEnd(getOperation().getBody());
-  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, false);
-  KernelOutliner outliner(kernel, index, *kernelTarget, builder);
-  FailureOr<std::string> function = outlineFunction(kernel, outliner, *kernelTarget, builder);
+  FailureOr<OutlinedFunction> function = outlineFunction(kernel, index, target, /*isColumn=*/false);
   if (failed(function))
     return failure();
-
   SmallVector<OpCost> costs = getCosts(kernel);
   std::string own = getStepOpName(kernel);
-  const bool isOfAnother = !StringRef(*function).starts_with(own);
-  builder.setInsertionPoint(kernel);
-  Value domain =
-      lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
-  auto launch = LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function,
-                                 domain, kernel.getInputs(), outliner.getGrain(),
-                                 outliner.getAccumulatedResults(), outliner.splitsLists(),
+  const bool isOfAnother = !function->name.getValue().starts_with(own);
+  OpBuilder builder(kernel);
+  Value domain = lookupDomainValue(kernel->getParentOfType<ProgramOp>(), function->domain);
+  auto launch = LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
+                                 function->name.getValue(), domain, kernel.getInputs(),
+                                 function->grain, function->accumulators, function->splitsLists,
                                  isOfAnother ? builder.getStringAttr(own) : StringAttr());
   copyAttributes(kernel, describeOrigin(kernel), costs, launch);
   kernel->replaceAllUsesWith(launch);
@@ -152,19 +160,6 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
 //===----------------------------------------------------------------------===//
 // Columns
 //===----------------------------------------------------------------------===//
-
-/// The function of a column's program, of which a row kernel is given.
-FailureOr<Attribute> OutlineKernelsPass::outlineBody(RowKernelOp kernel, const ModelIndex &index,
-                                                     const Target &target) {
-  OpBuilder builder(&getContext());
-  builder.setInsertionPointToEnd(getOperation().getBody());
-  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, true);
-  KernelOutliner outliner(kernel, index, *kernelTarget, builder);
-  FailureOr<std::string> function = outlineFunction(kernel, outliner, *kernelTarget, builder);
-  if (failed(function))
-    return failure();
-  return Attribute(FlatSymbolRefAttr::get(&getContext(), *function));
-}
 
 /// Adds, on a device, the function that runs all columns to those of their programs.
 void OutlineKernelsPass::addColumnsKernel(StringRef name, Location loc,
@@ -208,10 +203,10 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
     Attribute &name = functions[column.program];
     if (!name) {
       RowKernelOp kernel = makeColumnKernel(op, column);
-      FailureOr<Attribute> function = outlineBody(kernel, index, target);
+      FailureOr<OutlinedFunction> function = outlineFunction(kernel, index, target, true);
       if (failed(function))
         return failure();
-      name = *function;
+      name = function->name;
       kernel->erase();
     }
     const auto inputs = static_cast<int64_t>(column.inputs.size());
@@ -244,12 +239,12 @@ LogicalResult OutlineKernelsPass::outlineUpdates(ArrayRef<RowKernelOp> updates,
   SmallVector<OpCost> costs;
   SmallVector<Location> locs;
   for (RowKernelOp update : updates) {
-    FailureOr<Attribute> function = outlineBody(update, index, target);
+    FailureOr<OutlinedFunction> function = outlineFunction(update, index, target, true);
     if (failed(function))
       return failure();
-    const int64_t program = llvm::find(functions, *function) - functions.begin();
+    const int64_t program = llvm::find(functions, function->name) - functions.begin();
     if (program == static_cast<int64_t>(functions.size()))
-      functions.push_back(*function);
+      functions.push_back(function->name);
     const auto count = static_cast<int64_t>(update.getInputs().size());
     columns.append(
         {program, count, static_cast<int64_t>(domains.size()), LaunchColumnsOp::kNoPart});

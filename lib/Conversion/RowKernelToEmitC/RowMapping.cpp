@@ -6,6 +6,7 @@
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
+#include "genrec_rt/device_limits.h"
 #include "genrec_rt/scattered_limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -132,6 +133,7 @@ static bool canSpread(RowKernelOp kernel, const RowMapping &mapping) {
 /// The threads of a row and their elements.
 static RowMapping getLanes(RowKernelOp kernel) {
   constexpr int64_t kAlone = 8, kEach = 16, kWarp = 32, kBlock = 256, kMostThreads = 1024;
+  static_assert(kBlock == rt::kColumnThreads && kBlock * 2 * kEach == rt::kMostColumnWidth);
   RowMapping mapping;
   Alignment alignment;
   Block &body = kernel.getBody().front();

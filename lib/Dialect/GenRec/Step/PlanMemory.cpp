@@ -50,15 +50,19 @@ private:
 // their stage; on a device they do, as they are one launch.
 void Planner::orderByStage() {
   Block &body = program.getBody().front();
-  SmallVector<Operation *> leaves, stages[getMaxEnumValForStage() + 1];
+  constexpr unsigned kStages = getMaxEnumValForStage() + 1;
+  SmallVector<Operation *> leaves, stages[kStages], updates[kStages];
+  const bool areJoint = Target::of(program).hasDevice;
   for (Operation &op : body) {
-    (isDeclaration(&op) ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
+    if (isDeclaration(&op)) {
+      leaves.push_back(&op);
+      continue;
+    }
+    auto &ofStages = areJoint && isParameterUpdate(&op) ? updates : stages;
+    ofStages[static_cast<unsigned>(getStage(&op))].push_back(&op);
   }
-  if (Target::of(program).hasDevice)
-    for (SmallVector<Operation *> &ops : stages)
-      llvm::stable_sort(ops, [](Operation *a, Operation *b) {
-        return isParameterUpdate(a) < isParameterUpdate(b);
-      });
+  for (auto [ops, last] : llvm::zip(stages, updates))
+    llvm::append_range(ops, last);
   firstComputeOp = leaves.size() + stages[0].size() + stages[1].size();
   firstUpdateOp = firstComputeOp + stages[2].size();
   auto place = [&](ArrayRef<Operation *> ops) {

@@ -127,8 +127,8 @@ static bool readsParameter(Value value, FlatSymbolRefAttr own) {
                       [&](Value aliased) { return readsParameter(aliased, own); });
 }
 
-/// Whether `kernel` alone has rows of the parameter.
-static bool isOnlyUpdate(RowKernelOp kernel, ParameterRowsOp rows) {
+/// Whether one op alone has rows of the parameter.
+static bool areReadOnce(ParameterRowsOp rows) {
   auto isOfParameter = [&](ParameterRowsOp other) {
     return other.getParameterAttr() == rows.getParameterAttr();
   };
@@ -141,7 +141,7 @@ bool genrec::isParameterUpdate(Operation *op) {
   if (!kernel || kernel.getNumResults() > 0 || !storesRows(kernel))
     return false;
   auto rows = kernel.getDomain().getDefiningOp<ParameterRowsOp>();
-  if (!rows || !isOnlyUpdate(kernel, rows))
+  if (!rows || !areReadOnce(rows))
     return false;
   auto type = cast<RowType>(cast<RankedTensorType>(rows.getResult().getType()).getElementType());
   if (type.getWidth() > rt::kMostColumnWidth)

@@ -89,7 +89,7 @@ void KernelPlanner::endWideScalars() {
       else if (!isa_and_nonnull<ConstantOp>(use.get().getDefiningOp()))
         ++count;
     read[&op] = count;
-    if (count > kMostScalars && !op.getResult(0).use_empty() && !op.getResult(0).hasOneUse())
+    if (count > kMostScalars && op.getResult(0).hasNUsesOrMore(2))
       ends.insert(&op);
   }
 }
@@ -324,49 +324,35 @@ void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
   splitGroup(key, group);
 }
 
-/// The other ops whose results `op` reads through arithmetic on shared scalars, which each kernel
-/// repeats.
-SmallVector<Operation *> KernelPlanner::getMakersBehindScalars(Operation *op, const Group &group) {
-  llvm::SmallSetVector<Operation *, 8> scalars;
-  SmallVector<Operation *> makers;
-  auto visit = [&](Operation *reader) {
-    for (OpOperand &use : reader->getOpOperands()) {
-      Operation *maker = flows(use) ? use.get().getDefiningOp() : nullptr;
-      if (!maker || !group.body.contains(maker))
-        continue;
-      if (isScalarMath(maker) && !group.roots.contains(maker))
-        scalars.insert(maker);
-      else if (reader != op)
-        makers.push_back(maker);
-    }
-  };
-  visit(op);
-  for (unsigned index = 0; index < scalars.size(); ++index)
-    visit(scalars[index]);
-  return makers;
-}
-
 /// Splits ops without common ops and inputs into separate kernels. What reads rows of the list that
 /// the domain was truncated from has the offsets of both lists in common; a kernel has only so many
 /// arguments.
 void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
   constexpr size_t kMostTruncations = 256;
+  // Other arithmetic on shared scalars is repeated in every kernel that reads it.
+  auto isOfOneKernel = [&](Operation *op) { return !isScalarMath(op) || group.roots.contains(op); };
   llvm::EquivalenceClasses<void *> classes;
   Operation *first = nullptr; // of those that read such rows together
   size_t together = 0;
   for (Operation *op : group.body) {
-    if (isScalarMath(op) && !group.roots.contains(op))
+    if (!isOfOneKernel(op))
       continue;
     classes.insert(op);
-    for (Operation *maker : getMakersBehindScalars(op, group))
-      classes.unionSets(op, maker);
+    // What repeated arithmetic reads is in the kernel, too.
+    SmallVector<Operation *> repeated{op};
+    addScalarMath(repeated);
+    for (Operation *scalar : ArrayRef(repeated).drop_front())
+      for (OpOperand &use : scalar->getOpOperands())
+        if (Operation *maker = use.get().getDefiningOp();
+            flows(use) && group.body.contains(maker) && isOfOneKernel(maker))
+          classes.unionSets(op, maker);
     for (OpOperand &use : op->getOpOperands()) {
       Value value = use.get();
       std::optional<OperandRole> role = getOperandRole(op, use.getOperandNumber());
       if (!role || isa_and_nonnull<ConstantOp>(value.getDefiningOp()))
         continue;
       if (flows(use) && group.body.contains(value.getDefiningOp())) {
-        if (!isScalarMath(value.getDefiningOp()) || group.roots.contains(value.getDefiningOp()))
+        if (isOfOneKernel(value.getDefiningOp()))
           classes.unionSets(op, value.getDefiningOp());
       } else if (*role != OperandRole::shared) {
         classes.unionSets(op, value.getAsOpaquePointer());
@@ -379,7 +365,7 @@ void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
   }
   llvm::MapVector<void *, SmallVector<Operation *>> components;
   for (Operation *op : group.body)
-    if (!isScalarMath(op) || group.roots.contains(op))
+    if (isOfOneKernel(op))
       components[classes.getLeaderValue(op)].push_back(op);
   for (auto &[leader, ops] : components)
     addPlan(key, ops, group);

@@ -79,8 +79,6 @@ private:
   void includeWithNeeds(mlir::Operation *op, Group &group,
                         std::map<unsigned, mlir::Value> &choices);
   void keep(mlir::Value value, double recomputeCost, Group &group);
-  llvm::SmallVector<mlir::Operation *> getMakersBehindScalars(mlir::Operation *op,
-                                                              const Group &group);
   void splitGroup(const GroupKey &key, Group &group);
   void addScalarMath(llvm::SmallVectorImpl<mlir::Operation *> &ops);
   void addPlan(const GroupKey &key, llvm::ArrayRef<mlir::Operation *> ops, const Group &group);

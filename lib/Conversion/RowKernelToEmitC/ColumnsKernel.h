@@ -1,0 +1,27 @@
+//===- ColumnsKernel.h - the kernel of a launch of columns ------*- C++ -*-===//
+//
+// A device runs many columns, or updates many parameters, in one launch
+// (genrec_rt/kernels/cuda/column_bodies.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_COLUMNSKERNEL_H
+#define GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_COLUMNSKERNEL_H
+
+#include "genrec/Target/EmitC/EmitCBuilder.h"
+
+namespace genrec {
+
+/// A column of a launch: ColumnShape of genrec_rt/kernels/cuda/row_mapping.h.
+struct ColumnShape {
+  int64_t program, rows, pointers, domain;
+};
+
+/// Emits the kernel of a launch of columns, whose bodies are the functions `bodies`, and the
+/// description of the columns that the stage passes with it.
+void emitColumnsKernel(const EmitCBuilder &b, llvm::StringRef name,
+                       llvm::ArrayRef<mlir::Attribute> bodies, llvm::ArrayRef<ColumnShape> columns);
+
+} // namespace genrec
+
+#endif // GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_COLUMNSKERNEL_H
