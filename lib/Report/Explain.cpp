@@ -178,7 +178,7 @@ llvm::Error genrec::explain(ModelOp model, ModelOp apart, const ExplainOptions &
   if (llvm::Error error = checkOptions(model, options))
     return error;
   ModelIndex index(model);
-  std::optional<rt::Roofline> roofline = loadRoofline();
+  std::optional<rt::Roofline> roofline = loadRoofline(model);
   os << "model " << model.getSymName() << "\ntables\n";
   printTables(model, os);
   printColumns(model, index, os);
@@ -208,7 +208,7 @@ llvm::Expected<llvm::json::Object> genrec::explainAsData(ModelOp model, ModelOp 
   auto rows = [&](ProgramOp program, FlatSymbolRefAttr domain) {
     return DomainSizes(program, options).getRows(domain);
   };
-  llvm::json::Object plan = describePlan(model, rows, loadRoofline());
+  llvm::json::Object plan = describePlan(model, rows, loadRoofline(model));
   ModelIndex index(model);
   auto entry = plan.getArray("programs")->begin();
   for (ProgramOp program : model.getOps<ProgramOp>()) {

@@ -200,7 +200,7 @@ json::Array WorldDescriber::perRank() const {
 std::optional<double> WorldDescriber::computeSeconds() {
   if (options.machine.computeSeconds)
     return options.machine.computeSeconds;
-  std::optional<rt::Roofline> roofline = loadRoofline();
+  std::optional<rt::Roofline> roofline = loadRoofline(model);
   if (!roofline)
     return std::nullopt;
   ExplainOptions process = getProcess();
@@ -228,7 +228,8 @@ json::Object WorldDescriber::time() {
                         machine.memoryBytes / 1e9);
   } else if (!compute) {
     first = latencySeconds > network ? "messages" : "network";
-    why = "of what is known; times of compute need --compute-ms, or genrec-compile --calibrate";
+    why =
+        ("of what is known; times of compute need --compute-ms, or " + getCalibration(model)).str();
   } else {
     std::pair<double, StringRef> uses[] = {
         {*compute, "compute"}, {network, "network"}, {latencySeconds, "messages"}};
@@ -334,7 +335,7 @@ static void printTime(const json::Object &world, raw_ostream &os) {
     os << llvm::formatv("    compute {0:f3} ms ({1}), ", number(time, "compute_milliseconds"),
                         time.getString("compute_from").value_or(""));
   else
-    os << "    compute not known (--compute-ms, or genrec-compile --calibrate), ";
+    os << "    compute not known (--compute-ms), ";
   os << llvm::formatv(
       "bytes {0:f3} ms at {1:f0} Gbit/s, messages {2:f3} ms at {3:f1} us each\n",
       number(time, "network_milliseconds"), number(machine, "network_bits_per_second") * 1e-9,

@@ -19,11 +19,12 @@ namespace json = llvm::json;
 // Ops
 //===----------------------------------------------------------------------===//
 
-static void addWork(const OpCost &cost, double rows, double pairs, rt::Work &work) {
+static void addWork(const OpCost &cost, bool isRounded, double rows, double pairs, rt::Work &work) {
   work.bytes += rows * cost.bytes;
   work.gatheredBytes += rows * cost.gatheredBytes;
   work.flops += rows * cost.flops;
-  work.productFlops += rows * cost.productFlops + pairs * cost.pairFlops;
+  (isRounded ? work.bf16Flops : work.productFlops) +=
+      rows * cost.productFlops + pairs * cost.pairFlops;
   work.sourceBytes += rows * cost.sourceBytes;
 }
 
@@ -39,12 +40,11 @@ static double getPairs(ProgramOp program, FlatSymbolRefAttr domain, RowsOfDomain
 
 int64_t genrec::countLaunches(ArrayRef<PlannedOp> ops) {
   auto count = static_cast<int64_t>(ops.size());
-  if (ops.empty() || !Target::of(ops.front().op).hasDevice)
+  if (ops.empty())
     return count;
-  llvm::DenseSet<Stage> updating;
-  for (const PlannedOp &op : ops)
-    if (isParameterUpdate(op.op) && !updating.insert(op.stage).second)
-      --count;
+  for (ArrayRef<RowKernelOp> kernels :
+       getJointLaunches(ops.front().op->getParentOfType<ProgramOp>()))
+    count -= static_cast<int64_t>(kernels.size()) - 1;
   return count;
 }
 
@@ -57,7 +57,7 @@ SmallVector<PlannedOp> genrec::getPlannedOps(ProgramOp program, RowsOfDomain row
     for (const auto &[number, cost] : llvm::enumerate(getCosts(&op))) {
       double count = cost.domain ? rows(cost.domain) : 1;
       double pairs = cost.domain && cost.pairFlops > 0 ? getPairs(program, cost.domain, rows) : 0;
-      addWork(cost, count, pairs, entry.work);
+      addWork(cost, multipliesRounded(&op), count, pairs, entry.work);
       if (number == 0) {
         entry.domain = cost.domain;
         entry.rows = static_cast<int64_t>(count);
@@ -65,7 +65,7 @@ SmallVector<PlannedOp> genrec::getPlannedOps(ProgramOp program, RowsOfDomain row
     }
     double perRow = entry.rows > 0 ? 1.0 / static_cast<double>(entry.rows) : 0;
     entry.bytesPerRow = (entry.work.bytes + entry.work.gatheredBytes) * perRow;
-    entry.flopsPerRow = (entry.work.flops + entry.work.productFlops) * perRow;
+    entry.flopsPerRow = entry.work.allFlops() * perRow;
     planned.push_back(std::move(entry));
   }
   return planned;
@@ -74,14 +74,6 @@ SmallVector<PlannedOp> genrec::getPlannedOps(ProgramOp program, RowsOfDomain row
 //===----------------------------------------------------------------------===//
 // The machine
 //===----------------------------------------------------------------------===//
-
-static std::string getRooflinePath() {
-  auto get = [](StringRef name) { return llvm::sys::Process::GetEnv(name).value_or(""); };
-  if (std::string path = get("GENREC_MACHINE"); !path.empty())
-    return path;
-  std::string cache = get("XDG_CACHE_HOME");
-  return (cache.empty() ? get("HOME") + "/.cache" : cache) + "/genrec/machine.json";
-}
 
 static std::vector<rt::Bandwidth> readRates(const json::Object &object, StringRef key) {
   std::vector<rt::Bandwidth> rates;
@@ -93,8 +85,9 @@ static std::vector<rt::Bandwidth> readRates(const json::Object &object, StringRe
   return rates;
 }
 
-std::optional<rt::Roofline> genrec::loadRoofline() {
-  auto file = llvm::MemoryBuffer::getFile(getRooflinePath());
+std::optional<rt::Roofline> genrec::loadRoofline(ModelOp model) {
+  const bool isOfDevice = Target::of(model).hasDevice;
+  auto file = llvm::MemoryBuffer::getFile(rt::rooflinePath(isOfDevice));
   if (!file)
     return std::nullopt;
   llvm::Expected<json::Value> value = json::parse((*file)->getBuffer());
@@ -113,7 +106,8 @@ std::optional<rt::Roofline> genrec::loadRoofline() {
   roofline.launchSeconds = object->getNumber("launch_seconds").value_or(0);
   roofline.copies = readRates(*object, "copies");
   roofline.gathers = readRates(*object, "gathers");
-  if (!roofline.isMeasured())
+  roofline.bf16Flops = object->getNumber("bf16_flops_per_second").value_or(0);
+  if (!roofline.isMeasured() || isOfDevice != (roofline.threads == 0))
     return std::nullopt;
   return roofline;
 }
@@ -256,7 +250,7 @@ json::Object PlanDescriber::op(const PlannedOp &planned) {
                      {"bytes", planned.work.bytes},
                      {"gathered_bytes", planned.work.gatheredBytes},
                      {"flops", planned.work.flops},
-                     {"product_flops", planned.work.productFlops},
+                     {"product_flops", planned.work.productFlops + planned.work.bf16Flops},
                      {"bytes_per_row", planned.bytesPerRow},
                      {"flops_per_row", planned.flopsPerRow}};
   if (planned.domain)
@@ -333,6 +327,11 @@ json::Object genrec::describePlan(ModelOp model,
 // As text
 //===----------------------------------------------------------------------===//
 
+StringRef genrec::getCalibration(Operation *op) {
+  return Target::of(op).hasDevice ? "`calibrate` of the compiled model on its device"
+                                  : "genrec-compile --calibrate";
+}
+
 void genrec::printCosts(ProgramOp program, RowsOfDomain rows,
                         const std::optional<rt::Roofline> &roofline, raw_ostream &os) {
   SmallVector<PlannedOp> ops = getPlannedOps(program, rows);
@@ -343,8 +342,7 @@ void genrec::printCosts(ProgramOp program, RowsOfDomain rows,
   rt::Work all;
   double seconds = 0;
   for (const PlannedOp &op : ops) {
-    double bytes = op.work.bytes + op.work.gatheredBytes,
-           flops = op.work.flops + op.work.productFlops;
+    double bytes = op.work.bytes + op.work.gatheredBytes, flops = op.work.allFlops();
     os << "    " << llvm::left_justify(StringRef(op.name).take_front(34), 34)
        << llvm::format("%10lld %8.0f %8.0f %9.3f %8.2f", static_cast<long long>(op.rows),
                        op.bytesPerRow, op.flopsPerRow, bytes * 1e-6, flops * 1e-6);
@@ -356,12 +354,13 @@ void genrec::printCosts(ProgramOp program, RowsOfDomain rows,
     all.add(op.work);
   }
   os << llvm::formatv("    {0} launches; {1:f1} MB, {2:f1} MFLOP", countLaunches(ops),
-                      (all.bytes + all.gatheredBytes) * 1e-6,
-                      (all.flops + all.productFlops) * 1e-6);
-  if (roofline)
+                      (all.bytes + all.gatheredBytes) * 1e-6, all.allFlops() * 1e-6);
+  if (!roofline)
+    os << "; times are predicted after " << getCalibration(program);
+  else if (roofline->threads > 0)
     os << llvm::formatv("; at least {0:f3} ms on {1} threads of {2}", seconds * 1e3,
                         roofline->threads, roofline->processor);
   else
-    os << "; times are predicted after genrec-compile --calibrate";
+    os << llvm::formatv("; at least {0:f3} ms on {1}", seconds * 1e3, roofline->processor);
   os << "\n";
 }

@@ -4,6 +4,7 @@
 
 #include "../core/aside_file.h"
 #include "../core/json.h"
+#include "../core/text.h"
 #include "../core/threads.h"
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/error.h"
@@ -11,7 +12,6 @@
 #include "genrec_rt/parallel.h"
 #include "profile.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -172,20 +172,7 @@ Roofline calibrate(int32_t threads) {
   return roofline;
 }
 
-std::string rooflinePath() {
-  auto variable = [](const char *name) {
-    const char *value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (std::string path = variable("GENREC_MACHINE"); !path.empty())
-    return path;
-  std::string cache = variable("XDG_CACHE_HOME");
-  if (cache.empty())
-    cache = variable("HOME") + "/.cache";
-  return cache + "/genrec/machine.json";
-}
-
-std::optional<Roofline> loadRoofline(const std::string &path) {
+std::optional<Roofline> loadRoofline(const std::string &path, const std::string &processor) {
   try {
     std::ifstream file(path);
     if (!file)
@@ -199,11 +186,29 @@ std::optional<Roofline> loadRoofline(const std::string &path) {
     roofline.launchSeconds = json.at("launch_seconds");
     roofline.copies = ratesFromJson(json.at("copies"));
     roofline.gathers = ratesFromJson(json.at("gathers"));
-    if (roofline.isMeasured() && roofline.processor == processorName())
+    roofline.bf16Flops = json.value("bf16_flops_per_second", 0.0);
+    if (roofline.isMeasured() && roofline.processor == processor)
       return roofline;
   } catch (const std::exception &) { // damaged: as if it were not there
   }
   return std::nullopt;
+}
+
+std::string describeRoofline(const Roofline &roofline) {
+  std::string text = roofline.processor;
+  if (roofline.threads > 0)
+    text += ", " + std::to_string(roofline.threads) + " threads";
+  text += "\n  matrix products     " + formatted("%10.1f GFLOP/s\n", roofline.productFlops * 1e-9);
+  if (roofline.bf16Flops > 0)
+    text += "  … of bfloat16       " + formatted("%10.1f GFLOP/s\n", roofline.bf16Flops * 1e-9);
+  text += "  elementwise         " + formatted("%10.1f GFLOP/s\n", roofline.flops * 1e-9);
+  text += "  starting a kernel   " + formatted("%10.2f us\n", roofline.launchSeconds * 1e6);
+  for (size_t i = 0; i < roofline.copies.size(); ++i)
+    text += formatted("  of %7.2f MB       ", roofline.copies[i].bytes / (1 << 20)) +
+            formatted("%10.1f GB/s read and written, ", roofline.copies[i].bytesPerSecond * 1e-9) +
+            formatted("%.1f GB/s in rows of 256 bytes at random\n",
+                      roofline.gathers[i].bytesPerSecond * 1e-9);
+  return text;
 }
 
 void saveRoofline(const Roofline &roofline, const std::string &path) {
@@ -214,6 +219,8 @@ void saveRoofline(const Roofline &roofline, const std::string &path) {
                {"launch_seconds", roofline.launchSeconds},
                {"copies", ratesToJson(roofline.copies)},
                {"gathers", ratesToJson(roofline.gathers)}};
+  if (roofline.bf16Flops > 0)
+    json["bf16_flops_per_second"] = roofline.bf16Flops;
   std::error_code ignored; // writing says what is wrong
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   writeFile(path, toText(json, 1) + "\n");

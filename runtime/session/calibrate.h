@@ -18,13 +18,12 @@ std::string processorName();
 /// repeated runs.
 Roofline calibrate(int32_t threads);
 
-/// Where the measured limits are kept: $GENREC_MACHINE, else machine.json in
-/// genrec's folder of $XDG_CACHE_HOME or ~/.cache.
-std::string rooflinePath();
+/// What was measured on `processor`, or on the device of that name; nothing where the file is
+/// missing, damaged or of another one.
+std::optional<Roofline> loadRoofline(const std::string &path, const std::string &processor);
 
-/// What was measured on this processor; nothing where the file is missing,
-/// damaged or of another processor.
-std::optional<Roofline> loadRoofline(const std::string &path);
+/// As lines for a person.
+std::string describeRoofline(const Roofline &roofline);
 
 /// Writes the file, and its folder where that is missing. Throws Error.
 void saveRoofline(const Roofline &roofline, const std::string &path);

@@ -227,9 +227,9 @@ bool DeviceRanks::exchangesExactly(std::span<const int32_t> ofParameters) const 
 void DeviceRanks::sumExactly(const StepSlot &slot, std::span<const genrec_domain *const> owned,
                              std::span<const int32_t> ofParameters,
                              std::span<const float *const> values, std::span<float *const> totals) {
-  std::vector<DevicePortionSums::ExactValues> exact;
+  std::vector<ExactValues> exact;
   for (size_t i = 0; i < owned.size(); ++i) {
-    DevicePortionSums::ExactValues &of = exact.emplace_back();
+    ExactValues &of = exact.emplace_back();
     of.rows = owned[i];
     of.values = values[i];
     of.sum = totals[i];

@@ -428,9 +428,11 @@ void DeviceStep::sumExactly(std::span<const genrec_domain *const> rows,
                             std::span<const int32_t> ofParameters,
                             std::span<const float *const> values, std::span<float *const> sums) {
   if (!slot.rankStep) {
+    std::vector<ExactValues> exact;
     for (size_t i = 0; i < rows.size(); ++i)
-      device.addExactly(rows[i], values[i], sums[i], scratch(Device::kExactSumBytes));
-    return;
+      exact.push_back({.rows = rows[i], .values = values[i], .sum = sums[i]});
+    return device.sumExactly(exact,
+                             scratch(static_cast<int64_t>(exact.size()) * Device::kExactSumBytes));
   }
   DeviceRanks &ranks = *slot.rankStep->onDevice();
   if (!ranks.exchangesExactly(ofParameters))

@@ -82,7 +82,9 @@ void Profile::addWork(int32_t op, const genrec_domain *domains) {
     ops[op].work.gatheredBytes += rows * cost.gathered_bytes;
     ops[op].work.flops += rows * cost.flops;
     ops[op].work.sourceBytes += rows * cost.source_bytes;
-    ops[op].work.productFlops += rows * cost.product_flops + pairs * cost.pair_flops;
+    Work &work = ops[op].work;
+    (desc.bf16 ? work.bf16Flops : work.productFlops) +=
+        rows * cost.product_flops + pairs * cost.pair_flops;
   }
 }
 

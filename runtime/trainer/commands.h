@@ -29,6 +29,8 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags, Communicator
 int runPredict(const genrec_model_desc &model, const Flags &flags, Communicator *comm);
 int runExport(const genrec_model_desc &model, const Flags &flags, Communicator *comm);
 int runInfo(const genrec_model_desc &model, const Flags &flags);
+/// Measures the limits of the model's device or, without one, of this machine (roofline.h).
+int runCalibrate(const genrec_model_desc &model, const Flags &flags);
 
 //===-- shared by the commands --------------------------------------------===//
 

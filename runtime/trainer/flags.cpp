@@ -7,6 +7,7 @@
 #include "flag_rules.h"
 
 #include "../core/command_line.h"
+#include "genrec_rt/roofline.h"
 
 namespace genrec::rt {
 
@@ -376,6 +377,20 @@ void addInfo(CLI::App &app, Flags &flags, FlagEntries &entries) {
       ->capture_default_str();
 }
 
+void addCalibrate(CLI::App &app, const genrec_model_desc &model, Flags &flags) {
+  CLI::App *calibrate = app.add_subcommand(
+      "calibrate", model.device ? "measure for some seconds what the GPU can do at most, which "
+                                  "profiles and genrec-compile --explain predict times from"
+                                : "measure for two seconds what this machine can do at most, which "
+                                  "profiles and genrec-compile --explain predict times from");
+  calibrate->add_option("--out", flags.out,
+                        "the file (default: " + rooflinePath(model.device) + ")");
+  if (!model.device)
+    calibrate
+        ->add_option("--threads", flags.threads, "threads to measure with (default: all cores)")
+        ->check(aboveZero());
+}
+
 Flags::Command commandOf(const CLI::App &app) {
   if (app.got_subcommand("train"))
     return Flags::Command::train;
@@ -385,6 +400,8 @@ Flags::Command commandOf(const CLI::App &app) {
     return Flags::Command::predict;
   if (app.got_subcommand("export"))
     return Flags::Command::exportTensors;
+  if (app.got_subcommand("calibrate"))
+    return Flags::Command::calibrate;
   return Flags::Command::info;
 }
 
@@ -405,6 +422,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
   addPredict(app, model, parsed.flags, entries);
   addExport(app, model, parsed.flags, entries);
   addInfo(app, parsed.flags, entries);
+  addCalibrate(app, model, parsed.flags);
   checkValues(app);
   try {
     app.parse(argc, argv);

@@ -15,7 +15,7 @@
 namespace genrec::rt {
 
 struct Flags {
-  enum class Command { none, train, evaluate, predict, exportTensors, info };
+  enum class Command { none, train, evaluate, predict, exportTensors, info, calibrate };
   Command command = Command::none;
 
   // Data.

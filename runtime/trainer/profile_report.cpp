@@ -27,8 +27,12 @@ std::optional<Work> workOfCall(const genrec_op_desc &desc, const OpTime &time) {
     return std::nullopt;
   const Work &work = time.work;
   auto calls = static_cast<double>(time.calls);
-  return Work{work.bytes / calls, work.gatheredBytes / calls, work.flops / calls,
-              work.productFlops / calls, work.sourceBytes / calls};
+  return Work{.bytes = work.bytes / calls,
+              .gatheredBytes = work.gatheredBytes / calls,
+              .flops = work.flops / calls,
+              .productFlops = work.productFlops / calls,
+              .bf16Flops = work.bf16Flops / calls,
+              .sourceBytes = work.sourceBytes / calls};
 }
 
 Json opToJson(const genrec_op_desc &desc, const OpTime &time, double steps,
@@ -41,7 +45,7 @@ Json opToJson(const genrec_op_desc &desc, const OpTime &time, double steps,
                {"milliseconds", time.seconds * 1e3 / steps},
                {"rows", time.rows / steps},
                {"bytes", (time.work.bytes + time.work.gatheredBytes) / steps},
-               {"flops", (time.work.flops + time.work.productFlops) / steps}};
+               {"flops", time.work.allFlops() / steps}};
   if (std::optional<Work> work = workOfCall(desc, time); roofline && work) {
     json["predicted_milliseconds"] =
         roofline->seconds(*work) * 1e3 * static_cast<double>(time.calls) / steps;
@@ -117,7 +121,7 @@ Json profileOfRanks(const Profile &profile, int32_t portions,
   auto count = static_cast<double>(std::max<int64_t>(profile.steps(train) / own, 1));
   for (const OpTime &op : profile.opTimes())
     if (op.mode == train)
-      mine.flops += (op.work.flops + op.work.productFlops) / count;
+      mine.flops += op.work.allFlops() / count;
   for (int32_t i = 0; i < kPhases; ++i)
     mine.seconds[i] = profile.seconds(train, static_cast<Phase>(-i - 1)) / count;
   comm.allGather(&mine, all.data(), sizeof mine);
@@ -173,7 +177,8 @@ std::string profileTable(const Json &profile) {
   if (ops.size() > kMostShown)
     text += "  … " + std::to_string(ops.size() - kMostShown) + " more in profile.json\n";
   if (!profile.contains("predicted_milliseconds_per_step"))
-    text += "  not predicted: run genrec-compile --calibrate once on this machine\n";
+    text += "  not predicted: run `" + profile["model"].get<std::string>() +
+            " calibrate` once on this machine\n";
   else
     text +=
         "  at least, all ops: " + formatted("%.3f", profile["predicted_milliseconds_per_step"]) +

@@ -58,15 +58,17 @@ void Training::tellPlacement() {
 
 void Training::reportProfile() {
   const Profile &profile = *session->profile();
-  std::optional<Roofline> roofline = loadRoofline(rooflinePath());
+  std::optional<DeviceUse> device = session->deviceUse();
+  std::optional<Roofline> roofline =
+      loadRoofline(rooflinePath(device.has_value()), device ? device->name : processorName());
   Json json = profileToJson(model, profile, Mode::train, roofline);
   if (comm && comm->getSize() > 1)
     json["by_rank"] =
         profileOfRanks(profile, session->portions(), work->idleSeconds(), stepsHere, *comm);
   if (flags.profile.empty()) // the first rank writes
     return;
-  if (std::optional<DeviceUse> use = session->deviceUse())
-    for (const std::string &why : use->refusals)
+  if (device)
+    for (const std::string &why : device->refusals)
       progress.message("steps are not captured: " + why);
   writeFile(flags.profile + "/" + kProfileFile, toText(json, 1) + "\n");
   writeFile(flags.profile + "/" + kTraceFile, profileTrace(model, profile, roofline));

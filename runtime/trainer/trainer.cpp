@@ -44,6 +44,8 @@ int dispatch(const genrec_model_desc &model, const Flags &flags, Communicator *c
     return runPredict(model, flags, comm);
   case Flags::Command::exportTensors:
     return runExport(model, flags, comm);
+  case Flags::Command::calibrate:
+    return runCalibrate(model, flags);
   default:
     return runInfo(model, flags);
   }
@@ -103,7 +105,7 @@ void Command::requireSameStart() {
 }
 
 void Command::connect() {
-  if (flags.command == Flags::Command::info)
+  if (flags.command == Flags::Command::info || flags.command == Flags::Command::calibrate)
     return;
   world.connect(flags.comm, flags.portions);
   world.setPatience(std::chrono::seconds(flags.commPatience));

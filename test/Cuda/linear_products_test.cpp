@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <gtest/gtest.h>
 #include <limits>
 #include <numeric>
@@ -222,18 +223,36 @@ TEST(ExactSum, HasTheBitsOfTheHost) {
                          static_cast<int>(random() % 60) - 30);
     cases.push_back(values);
   }
-  for (const std::vector<float> &values : cases) {
-    const auto count = static_cast<int64_t>(values.size());
-    auto host = makeRoot(count, random);
-    DeviceDomain domain(*host, nullptr, count + 5);
-    Copy<float> on(values), sum(std::vector<float>{7});
-    Scratch scratch(kExactSumScratchBytes);
-    addExactly(domain.get(), count + 5, on.data(), sum.data(), scratch.data(), testStream());
+  // All at once, those that have fewer rows too, and again: more than a launch adds up.
+  const std::vector<std::vector<float>> once = cases;
+  while (cases.size() <= static_cast<size_t>(kMostExactSums))
+    cases.insert(cases.end(), once.begin(), once.end());
+  std::vector<std::unique_ptr<HostDomain>> hosts;
+  std::deque<DeviceDomain> domains;
+  std::deque<Copy<float>> values;
+  Copy<float> sums(std::vector<float>(cases.size(), 7));
+  Scratch scratch(static_cast<int64_t>(cases.size()) * kExactSumBytes);
+  std::vector<ExactTerms> terms;
+  std::vector<ExactLimbs> limbs;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto count = static_cast<int64_t>(cases[i].size());
+    hosts.push_back(makeRoot(count, random));
+    domains.emplace_back(*hosts.back(), nullptr, count + 5);
+    values.emplace_back(cases[i]);
+    terms.push_back({domains.back().get(), count + 5, values.back().data()});
+    limbs.push_back(
+        {static_cast<char *>(scratch.data()) + i * kExactSumBytes, 1, 0, sums.data() + i});
+  }
+  addExactly(terms, scratch.data(), testStream());
+  roundExactly(limbs, testStream());
+  const std::vector<float> got = sums.fetch();
+  for (size_t i = 0; i < cases.size(); ++i) {
     ExactSum exact;
-    exact.add(std::span<const float>(values));
-    const float expected = exact.round(), got = sum.fetch()[0];
-    EXPECT_TRUE(std::memcmp(&got, &expected, 4) == 0 || (std::isnan(got) && std::isnan(expected)))
-        << got << " instead of " << expected;
+    exact.add(std::span<const float>(cases[i]));
+    const float expected = exact.round();
+    EXPECT_TRUE(std::memcmp(&got[i], &expected, 4) == 0 ||
+                (std::isnan(got[i]) && std::isnan(expected)))
+        << i << ": " << got[i] << " instead of " << expected;
   }
 }
 

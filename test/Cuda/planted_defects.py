@@ -294,7 +294,7 @@ DEFECTS = [
     Defect("a cell begins where the last one does", EXCHANGED, EXCHANGE_TESTS, "cell <= here", "cell < here"),
     Defect("one key too many has an owner", EXCHANGED, EXCHANGE_TESTS, "u < *distinct.total", "u <= *distinct.total"),
     Defect("rows that nobody touched are updated", EXCHANGED, EXCHANGE_TESTS, "if (!touched[u])\n      continue;"),
-    Defect("exact sums of all values are that of the first", PORTIONS, EXACT_TESTS, "other * count + i", "other * count"),
+    Defect("exact sums of all values are that of the first", PORTIONS, EXACT_TESTS, "all + i * kBytes", "all"),
     Defect("a rank leaves out its own slice", PORTIONS, SUM_TESTS, "copyFloats(sum.total + slice.begin, mine, slice.count, queue);"),
     Defect("all nodes of a rank are taken for its first", PORTIONS, SUM_TESTS, "static_cast<int64_t>(i) * slice.count", "0"),
     # Tables in host memory behind a cache.

@@ -52,8 +52,8 @@ STEPS_AND_EXCHANGES = [
     exchange("slices leave out the last floats", "((sum.length + ranks - 1) / ranks + 15) / 16 * 16", "(sum.length / ranks + 15) / 16 * 16", file=SUMS, tests="Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/0"),
     exchange("portions have numbers of the step before", "sum.given = 0;", ";", file=SUMS, tests="Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/0"),
     exchange("another program's sums have the lengths of the first", "!std::ranges::equal(sum.floats, floats)", "sum.floats.empty()", file=SUMS, tests="Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/0"),
-    exchange("what does not travel is added up of all ranks", "any && of[i].travels ? ranks : 1", "any ? ranks : 1", file=SUMS, tests="Seeds/DeviceRowExchanges.ExactSumsAreOfRowsThatCount/0"),
-    exchange("sums that do not travel count all rows", "of[i].counts", "static_cast<const float *>(nullptr)", file=SUMS, tests="Seeds/DeviceRowExchanges.ExactSumsAreOfRowsThatCount/0"),
+    exchange("what does not travel is added up of all ranks", "any && of[i].travels", "any", file=SUMS, tests="Seeds/DeviceRowExchanges.ExactSumsAreOfRowsThatCount/0"),
+    exchange("sums that do not travel count all rows", "each.counts", "static_cast<const float *>(nullptr)", file=SUMS, tests="Seeds/DeviceRowExchanges.ExactSumsAreOfRowsThatCount/0"),
     exchange("a node is taken for one of another level", "covers[from][i].first == first && covers[from][i].level == level", "covers[from][i].first == first", file=SUMS, tests="Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/0"),
     # Rows of ranks.
     exchange("flags of a message are cut", "aligned((flag + 3) / static_cast<int64_t>(sizeof(float)))", "aligned(flag / static_cast<int64_t>(sizeof(float)))", tests="Seeds/DeviceRowExchanges.RowsThatTravelRoundedAreThoseOfTheHost/2"),

@@ -452,10 +452,9 @@ TEST_P(DeviceRowExchanges, ExactSumsAreOfRowsThatCount) {
     Copy<genrec_domain> there({domain});
     domain.device = there.data();
     domain.capacity = 4;
-    const DevicePortionSums::ExactValues of[] = {
-        {&domain, values.data(), counts.data(), true, sum.data()},
-        {&domain, values.data(), nullptr, false, sum.data() + 1},
-        {&domain, others.data(), counts.data(), true, sum.data() + 2}};
+    const ExactValues of[] = {{&domain, values.data(), counts.data(), true, sum.data()},
+                              {&domain, values.data(), nullptr, false, sum.data() + 1},
+                              {&domain, others.data(), counts.data(), true, sum.data() + 2}};
     sums.sumExactly(of);
     EXPECT_EQ(sum.fetch(), (std::vector<float>{108, 108, 321}));
   });

@@ -6,6 +6,7 @@ On the CPU and on the emulated device, with losses that agree.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,8 +106,11 @@ def test_names_of_functions(rows: Path, tmp_path: Path) -> None:
 
 
 def test_a_clipped_norm_of_many(rows: Path, tmp_path: Path) -> None:
-    """The factor of the norm is computed once: the update of a parameter does not read the sums of squares of all."""
-    widths = [1, 2, 3, 4, 5, 8, 16, 31, 64, 65, 130, 300]
+    """
+    The factor of the norm is computed once: the update of a parameter does not read the sums of squares of all, which a
+    device computes in one launch, but for rows of more than 8,192 columns.
+    """
+    widths = [1, 2, 3, 4, 5, 8, 16, 31, 64, 65, 130, 300, 640, 1500, 8200]
 
     def logit(model: gr.Model, x: gr.Value) -> gr.Value:
         parts = [nn.linear(x, getattr(model, f"m{w}"), getattr(model, f"b{w}")).row_mean() for w in widths]
@@ -118,4 +122,10 @@ def test_a_clipped_norm_of_many(rows: Path, tmp_path: Path) -> None:
     unit = tmp_path / "unit.cu"
     call(BUILD / "bin" / "genrec-compile", tmp_path / "cpu.genrec", "--target=cuda", "--emit=cpp", "-o", unit)
     # Values, states, gradient, factor, and three scalars of the step.
-    assert f"Columns<{2 * len(widths)}, {2 * len(widths) * 7}>" in unit.read_text()
+    joint = 2 * (len(widths) - 1)
+    text = unit.read_text()
+    taken = r"\(const genrec_step \*step, __grid_constant__ const kernels::Columns<(\d+), (\d+)>"
+    assert re.search(f"run_update_parameters{taken}", text).groups() == (f"{joint}", f"{joint * 7}")
+    # A gradient and its sum; of 640 columns a block has eight rows, in 2,560 bytes of shared memory each.
+    assert re.search(f"run_reduce_parameters{taken}", text).groups() == (f"{joint}", f"{joint * 2}")
+    assert re.search(r"launchColumns\(step, run_reduce_parameters_columns, run_reduce_parameters, \w+, 20480\)", text)

@@ -37,4 +37,31 @@ TEST(Roofline, StreamsOfMemoryAndArithmeticMayOverlap) {
   EXPECT_STREQ(machine.bound(work), "arithmetic");
 }
 
+TEST(Roofline, ProductsOfBf16HaveARateOfTheirOwn) {
+  Roofline machine{"test", 0, 1e9, 2e9, 0, {{1e12, 1e12}}, {}};
+  Work work;
+  work.productFlops = 2e6; // 1 ms
+  work.bf16Flops = 4e6;
+  EXPECT_DOUBLE_EQ(machine.seconds(work), 3e-3);
+  machine.bf16Flops = 8e9;
+  EXPECT_DOUBLE_EQ(machine.seconds(work), 1.5e-3);
+  EXPECT_STREQ(machine.bound(work), "arithmetic");
+  Work twice = work;
+  twice.add(work);
+  EXPECT_DOUBLE_EQ(twice.allFlops(), 12e6);
+}
+
+TEST(Roofline, ADeviceHasAFileOfItsOwn) {
+  ASSERT_EQ(unsetenv("GENREC_MACHINE"), 0);
+  const char *before = std::getenv("XDG_CACHE_HOME");
+  const std::string kept = before ? before : "";
+  setenv("XDG_CACHE_HOME", "/cache", 1);
+  EXPECT_EQ(rooflinePath(false), "/cache/genrec/machine.json");
+  EXPECT_EQ(rooflinePath(true), "/cache/genrec/device.json");
+  setenv("GENREC_MACHINE", "given.json", 1);
+  EXPECT_EQ(rooflinePath(true), "given.json");
+  unsetenv("GENREC_MACHINE");
+  before ? setenv("XDG_CACHE_HOME", kept.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
+}
+
 } // namespace

@@ -220,5 +220,26 @@ TEST_F(TrainerWatchingTest, ATraceSaysWhatAnOpTakesAtLeast) {
   EXPECT_GT(told, 0);
 }
 
+TEST_F(TrainerWatchingTest, CalibrateWritesWhatItMeasured) {
+  std::string machine = folder / "new/machine.json";
+  Ran ran = runCommand({"calibrate", "--threads", "1", "--out", machine});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(ran.out.find(processorName() + ", 1 threads\n"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("written to " + machine), std::string::npos) << ran.out;
+  std::optional<Roofline> limits = loadRoofline(machine, processorName());
+  ASSERT_TRUE(limits);
+  EXPECT_EQ(limits->threads, 1);
+  EXPECT_EQ(limits->copies.size(), 4u);
+  EXPECT_FALSE(loadRoofline(machine, "another processor"));
+}
+
+TEST_F(TrainerWatchingTest, WhatBf16ReachesIsKept) {
+  std::string file = folder / "device.json";
+  saveRoofline({"a device", 0, 1e9, 2e9, 0, {{1e12, 1e9}}, {{1e12, 1e8}}, 8e9}, file);
+  std::optional<Roofline> limits = loadRoofline(file, "a device");
+  ASSERT_TRUE(limits);
+  EXPECT_EQ(limits->bf16Flops, 8e9);
+}
+
 } // namespace
 } // namespace genrec::rt::test

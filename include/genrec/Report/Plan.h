@@ -34,13 +34,15 @@ struct PlannedOp {
 
 /// The ops that a step runs, in program order.
 llvm::SmallVector<PlannedOp> getPlannedOps(ProgramOp program, RowsOfDomain rows);
-/// In how many launches and calls the ops of a program run: updates of parameters are one launch on
-/// a device.
+/// In how many launches and calls the ops of a program run: some kernels over rows of parameters
+/// are one launch on a device.
 int64_t countLaunches(llvm::ArrayRef<PlannedOp> ops);
 
-/// The measured limits of this machine, from $GENREC_MACHINE, or else machine.json in genrec's
-/// folder of $XDG_CACHE_HOME or ~/.cache. Nothing if the file is missing or damaged.
-std::optional<rt::Roofline> loadRoofline();
+/// The measured limits of this machine or, where the model is for a device, of a device, from
+/// rt::rooflinePath. Nothing if the file is missing or damaged, or of the other kind.
+std::optional<rt::Roofline> loadRoofline(ModelOp model);
+/// The command that measures them.
+llvm::StringRef getCalibration(mlir::Operation *op);
 
 /// The nodes (op, name, domain, line) of a program and the edges between them, without ops that
 /// only declare values.

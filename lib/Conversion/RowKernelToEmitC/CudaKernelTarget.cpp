@@ -68,6 +68,9 @@ public:
   bool gathersOnce() const override { return mapping.lanes == 32 && !mapping.isSpread; }
   Operation *enterScalarWrite(const EmitCBuilder &b) override;
   LogicalResult finish(const EmitCBuilder &b, KernelFunction &kernel) override;
+  int64_t getColumnBytes() const override {
+    return isColumn ? rt::kColumnThreads / mapping.lanes * sharedBytes : 0;
+  }
   void describe(const EmitCBuilder &b, StringRef name) override;
 
 protected:

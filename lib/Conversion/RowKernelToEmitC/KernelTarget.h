@@ -149,6 +149,8 @@ public:
   virtual mlir::LogicalResult finish(const EmitCBuilder &, KernelFunction &) {
     return mlir::success();
   }
+  /// Bytes of shared memory of a block that has rows of a column.
+  virtual int64_t getColumnBytes() const { return 0; }
   /// Emits, behind the function `name`, what stages need to launch it.
   virtual void describe(const EmitCBuilder &, llvm::StringRef) {}
 

@@ -10,7 +10,6 @@
 #include "genrec_rt/device_limits.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace genrec {
@@ -38,6 +37,7 @@ struct OutlinedFunction {
   int64_t grain;
   SmallVector<int64_t> accumulators;
   bool splitsLists;
+  int64_t columnBytes; ///< of shared memory, of a block that has rows of a column
 };
 
 struct OutlineKernelsPass : genrec::impl::OutlineKernelsBase<OutlineKernelsPass> {
@@ -54,8 +54,8 @@ private:
                         SmallVector<Attribute> &functions);
   LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
                                const Target &target);
-  LogicalResult outlineUpdates(ArrayRef<RowKernelOp> updates, const ModelIndex &index,
-                               const Target &target);
+  LogicalResult outlineJointLaunch(ArrayRef<RowKernelOp> joint, const ModelIndex &index,
+                                   const Target &target);
   std::string makeUnique(std::string name);
 
   llvm::StringMap<std::string> functions; ///< names, by code
@@ -99,9 +99,9 @@ static std::string getCode(emitc::FuncOp function) {
 }
 
 /// Outlines `kernel`, as the body of a column if `isColumn`. Kernels over a domain with the same
-/// code share a function, and so do updates of parameters, each of which has a domain of its own.
-/// (A device's other kernels read how many rows their domain has. Functions are the same on all
-/// targets.)
+/// code share a function, and so do updates and reductions of parameters, each of which has a
+/// domain of its own. (A device's other kernels read how many rows their domain has. Functions are
+/// the same on all targets.)
 FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
                                                                 const ModelIndex &index,
                                                                 const Target &target,
@@ -116,7 +116,7 @@ FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kern
   if (failed(function))
     return failure();
   std::string code = getCode(*function);
-  if (!isParameterUpdate(kernel))
+  if (!isParameterUpdate(kernel) && !getReductionReader(kernel))
     code += kernel.getDomain().getType().getDomain().getValue();
   auto [known, isNew] = functions.try_emplace(code);
   if (isNew) {
@@ -132,8 +132,11 @@ FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kern
     function->erase();
   }
   return OutlinedFunction{FlatSymbolRefAttr::get(&getContext(), known->second),
-                          outliner.getLaunchDomain(), outliner.getGrain(),
-                          outliner.getAccumulatedResults(), outliner.splitsLists()};
+                          outliner.getLaunchDomain(),
+                          outliner.getGrain(),
+                          outliner.getAccumulatedResults(),
+                          outliner.splitsLists(),
+                          kernelTarget->getColumnBytes()};
 }
 
 LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelIndex &index,
@@ -220,7 +223,7 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
   OpBuilder builder(op);
   auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
                                         op.getDomains(), builder.getArrayAttr(functions), columns,
-                                        StringAttr());
+                                        StringAttr(), /*shared_bytes=*/0);
   copyAttributes(op, describeOrigin(op), getCosts(op), launch);
   op->replaceAllUsesWith(launch);
   op->erase();
@@ -228,46 +231,67 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
   return success();
 }
 
-/// On a device, all updates of parameters in a stage are one launch: a column each, whose program
-/// those of one width and optimizer share.
-LogicalResult OutlineKernelsPass::outlineUpdates(ArrayRef<RowKernelOp> updates,
-                                                 const ModelIndex &index, const Target &target) {
+/// The numbers of the buffers that the results of `joint` are in.
+static DenseI64ArrayAttr joinBufferIds(ArrayRef<RowKernelOp> joint) {
+  SmallVector<int64_t> ids;
+  for (RowKernelOp kernel : joint)
+    if (auto own = kernel->getAttrOfType<DenseI64ArrayAttr>(
+            GenRecDialect::BufferIdsAttrHelper::getNameStr()))
+      llvm::append_range(ids, own.asArrayRef());
+  return DenseI64ArrayAttr::get(joint.front()->getContext(), ids);
+}
+
+/// One launch of kernels over rows of parameters: a column each, whose program those of one width
+/// and optimizer share.
+LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint,
+                                                     const ModelIndex &index,
+                                                     const Target &target) {
   SmallVector<Attribute> functions;
   SmallVector<int64_t> columns;
   SmallVector<ColumnShape> shapes;
-  SmallVector<Value> inputs, domains;
+  SmallVector<Value> inputs, domains, results;
   SmallVector<OpCost> costs;
   SmallVector<Location> locs;
-  for (RowKernelOp update : updates) {
-    FailureOr<OutlinedFunction> function = outlineFunction(update, index, target, true);
+  int64_t sharedBytes = 0;
+  for (RowKernelOp kernel : joint) {
+    FailureOr<OutlinedFunction> function = outlineFunction(kernel, index, target, true);
     if (failed(function))
       return failure();
     const int64_t program = llvm::find(functions, function->name) - functions.begin();
     if (program == static_cast<int64_t>(functions.size()))
       functions.push_back(function->name);
-    const auto count = static_cast<int64_t>(update.getInputs().size());
+    const auto count = static_cast<int64_t>(kernel.getInputs().size());
     columns.append(
         {program, count, static_cast<int64_t>(domains.size()), LaunchColumnsOp::kNoPart});
     // Rows of a parameter are two pointers: its values, and its states.
-    const int64_t pointers = count + llvm::count_if(update.getInputs(), getRowsParameter);
-    shapes.push_back({program, rt::kColumnRows / getRowMapping(update).lanes, pointers,
-                      index.getDomain(update.getDomain().getType().getDomain())});
-    llvm::append_range(inputs, update.getInputs());
-    domains.push_back(update.getDomain());
-    llvm::append_range(costs, getCosts(update));
-    locs.push_back(update.getLoc());
+    const int64_t pointers = count + llvm::count_if(kernel.getInputs(), getRowsParameter) +
+                             static_cast<int64_t>(kernel.getNumResults());
+    shapes.push_back({program, rt::kColumnRows / getRowMapping(kernel).lanes, pointers,
+                      index.getDomain(kernel.getDomain().getType().getDomain())});
+    sharedBytes = std::max(sharedBytes, function->columnBytes);
+    llvm::append_range(inputs, kernel.getInputs());
+    llvm::append_range(results, kernel.getResults());
+    domains.push_back(kernel.getDomain());
+    llvm::append_range(costs, getCosts(kernel));
+    locs.push_back(kernel.getLoc());
   }
-  constexpr StringLiteral kName = "update_parameters";
-  RowKernelOp last = updates.back();
+  StringRef name = results.empty() ? "update_parameters" : "reduce_parameters";
+  RowKernelOp last = joint.back();
   Location loc = FusedLoc::get(&getContext(), locs);
-  addColumnsKernel(kName, loc, shapes, functions);
+  addColumnsKernel(name, loc, shapes, functions);
   OpBuilder builder(last);
-  auto launch = LaunchColumnsOp::create(builder, loc, TypeRange(), inputs, domains,
-                                        builder.getArrayAttr(functions), columns,
-                                        builder.getStringAttr(kName));
+  auto launch =
+      LaunchColumnsOp::create(builder, loc, ValueRange(results).getTypes(), inputs, domains,
+                              builder.getArrayAttr(functions), columns, builder.getStringAttr(name),
+                              static_cast<uint64_t>(sharedBytes));
   copyAttributes(last, describeOrigin(launch), costs, launch);
-  for (RowKernelOp update : updates)
-    update->erase();
+  cast<GenRecDialect>(launch->getDialect())
+      ->getBufferIdsAttrHelper()
+      .setAttr(launch, joinBufferIds(joint));
+  for (auto [result, made] : llvm::zip_equal(results, launch.getResults()))
+    result.replaceAllUsesWith(made);
+  for (RowKernelOp kernel : joint)
+    kernel->erase();
   ++launches;
   return success();
 }
@@ -293,16 +317,15 @@ LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const Target &targ
       if (failed(outlineColumns(op, index, target)))
         return failure();
   for (ProgramOp program : index.programs) {
-    llvm::MapVector<Stage, SmallVector<RowKernelOp>> updates;
-    for (auto kernel :
-         llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>())) {
-      if (target.hasDevice && isParameterUpdate(kernel))
-        updates[getStage(kernel)].push_back(kernel);
-      else if (failed(outlineKernel(kernel, index, target)))
+    SmallVector<SmallVector<RowKernelOp>> launches = getJointLaunches(program);
+    llvm::DenseSet<Operation *> areJoint;
+    for (ArrayRef<RowKernelOp> joint : launches)
+      areJoint.insert_range(joint);
+    for (auto kernel : llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>()))
+      if (!areJoint.contains(kernel) && failed(outlineKernel(kernel, index, target)))
         return failure();
-    }
-    for (const auto &[stage, ofStage] : updates)
-      if (failed(outlineUpdates(ofStage, index, target)))
+    for (ArrayRef<RowKernelOp> joint : launches)
+      if (failed(outlineJointLaunch(joint, index, target)))
         return failure();
   }
   return success();

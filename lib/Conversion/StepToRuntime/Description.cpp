@@ -417,6 +417,8 @@ FieldsAttr Describer::stepOp(const StepOp &op, int64_t number) {
   fields.text("name", op.name).add("location", location(op.loc, getUserName(op.loc)));
   fields.text("what", op.origin).integer("stage", static_cast<int64_t>(op.stage));
   table(fields, "genrec_cost", "costs", "cost_count", costs, "op_" + std::to_string(number) + "_");
+  if (op.bf16)
+    fields.integer("bf16", 1);
   return fields.get();
 }
 

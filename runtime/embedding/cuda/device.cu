@@ -4,6 +4,7 @@
 
 #include "../../comm_nccl/nccl_comm.h"
 #include "../../core/cuda/find_device.h"
+#include "../../kernels/cuda/calibrate.h"
 #include "../../ranks/cuda/portion_sums.h"
 #include "../../ranks/cuda/row_exchange.h"
 #include "distinct_lookups.h"
@@ -214,6 +215,7 @@ public:
     return {static_cast<int64_t>(total), static_cast<int64_t>(free)};
   }
   const DeviceInfo &info() const override { return found; }
+  Roofline calibrate() override { return cuda::calibrate(found.name, queue); }
 
   std::unique_ptr<DeviceMark> makeMark() override { return std::make_unique<CudaMark>(); }
   void place(DeviceMark &mark) override {
@@ -283,10 +285,17 @@ public:
                     void *memory) override {
     lookups.run(from, made, rows, memory, queue);
   }
-  void addExactly(const genrec_domain *rows, const float *values, float *sum,
-                  void *scratch) override {
-    static_assert(kExactSumBytes == kExactSumScratchBytes);
-    cuda::addExactly(rows->device, rows->capacity, values, sum, scratch, queue);
+  void sumExactly(std::span<const ExactValues> sums, void *scratch) override {
+    static_assert(Device::kExactSumBytes == cuda::kExactSumBytes);
+    std::vector<ExactTerms> terms;
+    std::vector<ExactLimbs> limbs;
+    for (const ExactValues &of : sums) {
+      auto *own = static_cast<char *>(scratch) + terms.size() * cuda::kExactSumBytes;
+      terms.push_back({of.rows->device, of.rows->capacity, of.values, of.counts});
+      limbs.push_back({own, 1, 0, of.sum});
+    }
+    addExactly(terms, scratch, queue);
+    roundExactly(limbs, queue);
   }
   void copyDomain(genrec_domain *made, const genrec_domain *from) override {
     GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), copyDomainKernel, made, from);

@@ -18,10 +18,12 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/device_exchange.h"
 #include "genrec_rt/kernels/shared/catalogue_slots.h"
+#include "genrec_rt/roofline.h"
 #include "genrec_rt/table_store.h"
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace genrec::rt {
@@ -173,6 +175,8 @@ public:
   virtual DeviceCounts counts() const = 0;
   virtual DeviceSpace space() const = 0;
   virtual const DeviceInfo &info() const = 0;
+  /// Measures for some seconds what the device reaches, with the queue in use.
+  virtual Roofline calibrate() = 0;
 
   //===-- moments -----------------------------------------------------------===//
 
@@ -217,9 +221,8 @@ public:
   /// step_distinct.h.
   virtual void distinctRows(const DeviceLookups &lookups, genrec_domain *distinct, float **rows,
                             void *memory) = 0;
-  /// *sum = the exact sum of a float per row of `rows`, rounded once. `scratch`: kExactSumBytes.
-  virtual void addExactly(const genrec_domain *rows, const float *values, float *sum,
-                          void *scratch) = 0;
+  /// Exact sums of this process. `scratch`: kExactSumBytes for each.
+  virtual void sumExactly(std::span<const ExactValues> sums, void *scratch) = 0;
   static constexpr int64_t kExactSumBytes = 128;
   /// `made` has the rows of `from`.
   virtual void copyDomain(genrec_domain *made, const genrec_domain *from) = 0;

@@ -107,6 +107,15 @@ public:
   virtual std::vector<int64_t> countAsked(int32_t store) const = 0;
 };
 
+/// Values of which an exact sum is asked for: a float per row of a domain of the host's step.
+struct ExactValues {
+  const genrec_domain *rows = nullptr;
+  const float *values = nullptr;
+  const float *counts = nullptr; ///< of the device, by row: 0 leaves it out; null: all count
+  bool travels = false;          ///< other ranks have other rows
+  float *sum = nullptr;          ///< rounded once
+};
+
 /// Sums over portions: gradients of parameters, weights of losses.
 class DevicePortionSums {
 public:
@@ -131,14 +140,6 @@ public:
   virtual void reduce(Communicator &on) = 0;
   /// The totals, after `reduce`: as many lists as were given.
   virtual void collect(int32_t number, std::span<float *const> totals) = 0;
-  /// Values of which an exact sum is asked for: a float per row of a domain of the host's step.
-  struct ExactValues {
-    const genrec_domain *rows = nullptr;
-    const float *values = nullptr;
-    const float *counts = nullptr; ///< of the device, by row: 0 leaves it out; null: all count
-    bool travels = false;          ///< other ranks have other rows
-    float *sum = nullptr;          ///< rounded once
-  };
   /// Collective, one round, where any travels.
   virtual void sumExactly(std::span<const ExactValues> sums) = 0;
   /// From other ranks, since this was made.

@@ -186,6 +186,7 @@ typedef struct genrec_op_desc {
   int32_t stage;    /* genrec_stage */
   const genrec_cost *costs;
   int32_t cost_count;
+  int32_t bf16; /* whether factors of its products are rounded to bfloat16 */
 } genrec_op_desc;
 
 typedef struct genrec_model_desc {

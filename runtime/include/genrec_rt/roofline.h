@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -22,14 +23,18 @@ struct Work {
   double bytes = 0;         ///< read and written one after another
   double gatheredBytes = 0; ///< in rows picked by an index
   double flops = 0;         ///< outside of matrix products
-  double productFlops = 0;
-  double sourceBytes = 0; ///< all of what rows are picked from; 0: not known
+  double productFlops = 0;  ///< in matrix products of float factors
+  double bf16Flops = 0;     ///< in matrix products of bfloat16 factors
+  double sourceBytes = 0;   ///< all of what rows are picked from; 0: not known
+
+  double allFlops() const { return flops + productFlops + bf16Flops; }
 
   void add(const Work &other) {
     bytes += other.bytes;
     gatheredBytes += other.gatheredBytes;
     flops += other.flops;
     productFlops += other.productFlops;
+    bf16Flops += other.bf16Flops;
     sourceBytes += other.sourceBytes;
   }
 };
@@ -39,15 +44,16 @@ struct Bandwidth {
   double bytes, bytesPerSecond;
 };
 
-/// What all cores of a machine reach together.
+/// What all cores of a machine reach together, or a device.
 struct Roofline {
-  std::string processor;
-  int threads = 0;
+  std::string processor;          ///< or the device: "NVIDIA H200"
+  int threads = 0;                ///< 0: of a device
   double flops = 0;               ///< per second, elementwise on rows in cache
   double productFlops = 0;        ///< per second, in matrix products
   double launchSeconds = 0;       ///< to run nothing on all threads
   std::vector<Bandwidth> copies;  ///< by rising bytes: caches, then memory
   std::vector<Bandwidth> gathers; ///< rows of 256 bytes in random order
+  double bf16Flops = 0;           ///< per second, in products of bfloat16; 0: as productFlops
 
   bool isMeasured() const { return flops > 0 && productFlops > 0 && !copies.empty(); }
 
@@ -72,17 +78,37 @@ struct Roofline {
     double pickedFrom = work.sourceBytes > 0 ? std::min(work.sourceBytes, all) : all;
     if (work.gatheredBytes > 0 && !gathers.empty())
       memory = std::max(memory, work.gatheredBytes / rateFor(gathers, pickedFrom));
-    double arithmetic = work.flops / flops + work.productFlops / productFlops;
-    return launchSeconds + std::max(memory, arithmetic);
+    return launchSeconds + std::max(memory, arithmeticSeconds(work));
   }
 
   /// "memory", "arithmetic" or "launch": what bounds `work`.
   const char *bound(const Work &work) const {
-    double arithmetic = work.flops / flops + work.productFlops / productFlops;
+    double arithmetic = arithmeticSeconds(work);
     double rest = seconds(work) - launchSeconds;
     return rest < launchSeconds ? "launch" : rest > arithmetic ? "memory" : "arithmetic";
   }
+
+private:
+  double arithmeticSeconds(const Work &work) const {
+    double bf16Rate = bf16Flops > 0 ? bf16Flops : productFlops;
+    return work.flops / flops + work.productFlops / productFlops + work.bf16Flops / bf16Rate;
+  }
 };
+
+/// Where the limits of this machine are kept, or of its device: $GENREC_MACHINE, else machine.json
+/// or device.json in genrec's folder of $XDG_CACHE_HOME or ~/.cache.
+inline std::string rooflinePath(bool ofDevice) {
+  auto variable = [](const char *name) {
+    const char *value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (std::string path = variable("GENREC_MACHINE"); !path.empty())
+    return path;
+  std::string cache = variable("XDG_CACHE_HOME");
+  if (cache.empty())
+    cache = variable("HOME") + "/.cache";
+  return cache + "/genrec/" + (ofDevice ? "device.json" : "machine.json");
+}
 
 } // namespace genrec::rt
 

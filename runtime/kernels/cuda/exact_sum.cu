@@ -5,6 +5,8 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 
+#include <algorithm>
+
 namespace genrec::rt::cuda {
 
 namespace {
@@ -14,11 +16,20 @@ constexpr int kDigitBits = 32, kMantissaBits = 24, kLowestExponent = -149;
 constexpr int kDigits = 10;
 /// Behind the digits: how many infinities of each sign and NaNs there were.
 enum Special { positive = kDigits, negative, nan, kWords };
-static_assert(kWords * 8 <= kExactSumScratchBytes);
+constexpr int kSumWords = kExactSumBytes / sizeof(Word);
+static_assert(kWords <= kSumWords);
 
-/// Digits are added up without carries: 2^31 floats of a batch fit into a limb.
+/// What a launch does for each of some sums.
+template <class T> struct Group {
+  T of[kMostExactSums];
+};
+
+/// Row y of the grid adds up sum y. Digits are added up without carries: 2^31 floats of a batch fit
+/// into a limb.
 __global__ void __launch_bounds__(kThreads)
-    addLimbs(const genrec_domain *rows, const float *values, const float *counts, Word *limbs) {
+    addLimbs(__grid_constant__ const Group<ExactTerms> terms, Word *all) {
+  const auto &[rows, capacity, values, counts] = terms.of[blockIdx.y];
+  Word *limbs = all + blockIdx.y * kSumWords;
   __shared__ Word ofBlock[kWords];
   if (threadIdx.x < kWords)
     ofBlock[threadIdx.x] = 0;
@@ -79,25 +90,14 @@ __device__ float nearest(const int64_t (&limbs)[kDigits]) {
   return ldexpf(static_cast<float>(mantissa), cut + kLowestExponent);
 }
 
-/// Limbs of several ranks, one behind another, are added to the first.
-__global__ void joinLimbs(Word *limbs, int32_t ranks) {
-  constexpr int kDistance = kExactSumScratchBytes / sizeof(Word);
-  for (int32_t other = 1; other < ranks; ++other)
-    limbs[threadIdx.x] += limbs[other * kDistance + threadIdx.x];
-}
-
-__global__ void roundLimbs(const int64_t *from, float *sum) {
-  if (from[nan] || (from[positive] && from[negative])) {
-    *sum = __uint_as_float(0x7FC00000u);
-    return;
-  }
-  if (from[positive] || from[negative]) {
-    *sum = from[positive] ? __uint_as_float(0x7F800000u) : __uint_as_float(0xFF800000u);
-    return;
-  }
+__device__ float rounded(const int64_t (&words)[kWords]) {
+  if (words[nan] || (words[positive] && words[negative]))
+    return __uint_as_float(0x7FC00000u);
+  if (words[positive] || words[negative])
+    return words[positive] ? __uint_as_float(0x7F800000u) : __uint_as_float(0xFF800000u);
   int64_t limbs[kDigits];
   for (int digit = 0; digit < kDigits; ++digit)
-    limbs[digit] = from[digit];
+    limbs[digit] = words[digit];
   carry(limbs);
   const bool isNegative = limbs[kDigits - 1] < 0;
   if (isNegative) {
@@ -106,30 +106,57 @@ __global__ void roundLimbs(const int64_t *from, float *sum) {
     carry(limbs);
   }
   const float magnitude = nearest(limbs);
-  *sum = isNegative ? -magnitude : magnitude;
+  return isNegative ? -magnitude : magnitude;
+}
+
+/// A thread adds the limbs of all ranks of a sum, and rounds it.
+__global__ void __launch_bounds__(kMostExactSums)
+    roundLimbs(__grid_constant__ const Group<ExactLimbs> group, int32_t count) {
+  const auto own = static_cast<int32_t>(threadIdx.x);
+  if (own >= count)
+    return;
+  const ExactLimbs &of = group.of[own];
+  int64_t words[kWords] = {};
+  for (int32_t rank = 0; rank < of.ranks; ++rank) {
+    const auto *limbs =
+        reinterpret_cast<const int64_t *>(static_cast<const char *>(of.limbs) + rank * of.distance);
+    for (int word = 0; word < kWords; ++word)
+      words[word] += limbs[word];
+  }
+  *of.sum = rounded(words);
+}
+
+/// Calls body(group, first, count) for groups of `all`.
+template <class T, class Body> void inGroups(std::span<const T> all, const Body &body) {
+  for (size_t first = 0; first < all.size(); first += kMostExactSums) {
+    Group<T> group{};
+    const size_t count = std::min<size_t>(all.size() - first, kMostExactSums);
+    std::ranges::copy(all.subspan(first, count), group.of);
+    body(group, static_cast<int64_t>(first), static_cast<int32_t>(count));
+  }
 }
 
 } // namespace
 
-void addLimbsExactly(const genrec_domain *rows, int64_t capacity, const float *values,
-                     const float *counts, void *limbs, cudaStream_t stream) {
-  GENREC_CUDA_CHECK(cudaMemsetAsync(limbs, 0, kExactSumScratchBytes, stream));
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity, kThreads, 512), addLimbs, rows, values,
-                     counts, static_cast<Word *>(limbs));
+void addExactly(std::span<const ExactTerms> terms, void *limbs, cudaStream_t stream) {
+  if (terms.empty())
+    return;
+  GENREC_CUDA_CHECK(cudaMemsetAsync(limbs, 0, terms.size() * kExactSumBytes, stream));
+  inGroups(terms, [&](const Group<ExactTerms> &group, int64_t first, int32_t count) {
+    int64_t most = 0;
+    for (const ExactTerms &of : group.of)
+      most = std::max(most, of.capacity);
+    LaunchShape shape = shapeOfThreads(most, kThreads, 512);
+    shape.grid.y = static_cast<unsigned>(count);
+    GENREC_CUDA_LAUNCH(stream, shape, addLimbs, group,
+                       static_cast<Word *>(limbs) + first * kSumWords);
+  });
 }
 
-void roundExactly(void *limbs, int32_t ranks, float *sum, cudaStream_t stream) {
-  if (ranks > 1)
-    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kWords}), joinLimbs, static_cast<Word *>(limbs),
-                       ranks);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), roundLimbs, static_cast<const int64_t *>(limbs),
-                     sum);
-}
-
-void addExactly(const genrec_domain *rows, int64_t capacity, const float *values, float *sum,
-                void *scratch, cudaStream_t stream) {
-  addLimbsExactly(rows, capacity, values, nullptr, scratch, stream);
-  roundExactly(scratch, 1, sum, stream);
+void roundExactly(std::span<const ExactLimbs> limbs, cudaStream_t stream) {
+  inGroups(limbs, [&](const Group<ExactLimbs> &group, int64_t, int32_t count) {
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kMostExactSums}), roundLimbs, group, count);
+  });
 }
 
 } // namespace genrec::rt::cuda

@@ -172,26 +172,24 @@ void PortionSums::collect(int32_t number, std::span<float *const> totals) {
 }
 
 void PortionSums::sumExactly(std::span<const ExactValues> of) {
-  constexpr int64_t kBytes = kExactSumScratchBytes;
+  constexpr int64_t kBytes = kExactSumBytes;
   const auto count = static_cast<int64_t>(of.size());
   char *mine = limbs.ensure(count * kBytes, queue);
-  for (int64_t i = 0; i < count; ++i)
-    addLimbsExactly(of[i].rows->device, of[i].rows->capacity, of[i].values, of[i].counts,
-                    mine + i * kBytes, queue);
+  std::vector<ExactTerms> terms;
+  for (const ExactValues &each : of)
+    terms.push_back({each.rows->device, each.rows->capacity, each.values, each.counts});
+  addExactly(terms, mine, queue);
   const bool any = ranks > 1 && std::ranges::any_of(of, &ExactValues::travels);
-  char *all = any ? allLimbs.ensure((ranks * count + ranks) * kBytes, queue) : nullptr;
+  char *all = any ? allLimbs.ensure(ranks * count * kBytes, queue) : nullptr;
   if (any)
     comm.allGather(mine, all, count * kBytes, onDevice());
-  for (int64_t i = 0; i < count; ++i) {
-    char *own = mine + i * kBytes;
-    if (any && of[i].travels) { // the limbs of all ranks, one behind another
-      own = all + ranks * count * kBytes;
-      for (int32_t other = 0; other < ranks; ++other)
-        GENREC_CUDA_CHECK(cudaMemcpyAsync(own + other * kBytes, all + (other * count + i) * kBytes,
-                                          kBytes, cudaMemcpyDeviceToDevice, queue));
-    }
-    roundExactly(own, any && of[i].travels ? ranks : 1, of[i].sum, queue);
-  }
+  std::vector<ExactLimbs> sums;
+  for (int64_t i = 0; i < count; ++i)
+    if (any && of[i].travels)
+      sums.push_back({all + i * kBytes, ranks, count * kBytes, of[i].sum});
+    else
+      sums.push_back({mine + i * kBytes, 1, 0, of[i].sum});
+  roundExactly(sums, queue);
 }
 
 } // namespace genrec::rt::cuda

@@ -104,6 +104,11 @@ SmallVector<OpCost> genrec::getCosts(Operation *op) {
   return costs.take();
 }
 
+bool genrec::multipliesRounded(Operation *op) {
+  auto product = dyn_cast<ProductOpInterface>(op);
+  return product && product.getBf16();
+}
+
 //===----------------------------------------------------------------------===//
 // Origins
 //===----------------------------------------------------------------------===//

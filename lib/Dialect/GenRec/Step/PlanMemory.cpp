@@ -35,6 +35,7 @@ private:
   void extend(Value value, int64_t last);
   void extendKept(Operation *op, int64_t last);
   void planBlocks();
+  void planJointLaunches();
   void placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain);
 
   ProgramOp program;
@@ -178,6 +179,20 @@ void Planner::planBlocks() {
     placeInBlock(block, run.begin, run.end, run.domain);
 }
 
+/// Kernels of one launch run at the same time: what one of them makes may not lie where another's
+/// operand has been.
+void Planner::planJointLaunches() {
+  for (ArrayRef<RowKernelOp> kernels : getJointLaunches(program)) {
+    const int64_t begin = numbers[kernels.front()], end = numbers[kernels.back()];
+    for (PlannedBuffer &buffer : buffers) {
+      if (buffer.first >= begin && buffer.first <= end)
+        buffer.first = begin;
+      if (buffer.last >= begin && buffer.last <= end)
+        buffer.last = end;
+    }
+  }
+}
+
 void Planner::run() {
   orderByStage();
   for (Operation &op : program.getBody().front())
@@ -191,6 +206,7 @@ void Planner::run() {
     extendKept(&op, last);
   }
   planBlocks();
+  planJointLaunches();
   SmallVector<Attribute> attributes;
   for (const PlannedBuffer &buffer : buffers)
     attributes.push_back(buffer.toAttribute(program.getContext()));

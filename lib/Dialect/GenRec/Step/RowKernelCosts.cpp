@@ -7,6 +7,10 @@
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Analysis/Operations.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
+#include "genrec_rt/scattered_limits.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -47,6 +51,16 @@ double getPickedBytes(Type source) {
   return elements * getElementBytes(tensor.getElementType());
 }
 
+/// Whether `value` was rounded to bfloat16, or is a multiple of what was: that may be left instead.
+bool isRounded(Value value) {
+  auto isWidened = [](Value factor) {
+    auto widened = factor.getDefiningOp<arith::ExtFOp>();
+    return widened && getElementTypeOrSelf(widened.getIn()).isBF16();
+  };
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  return isWidened(value) || (product && llvm::any_of(product.getOperands(), isWidened));
+}
+
 /// The work of the body for one row of the kernel's domain.
 class BodyCost {
 public:
@@ -61,11 +75,14 @@ private:
   void visit(Operation *op);
   void addAccess(Value handle, int64_t slot, Type type, bool isStore);
   void addAccumulate(AccumulateOp op);
+  bool leavesTerms(AccumulateOp op);
+  void addGather(Value source, Value index);
 
   RowKernelOp kernel;
   OpCost &row;
   double tableBytes = 0;
   SmallVector<std::tuple<Value, int64_t, bool>> accesses;
+  SmallVector<std::pair<Value, Value>> gathers;
 };
 
 // The rows of a parameter are contiguous; those of a table are scattered in memory.
@@ -83,12 +100,40 @@ void BodyCost::addAccess(Value handle, int64_t slot, Type type, bool isStore) {
   (isParameter ? row.bytes : tableBytes) += bytes;
 }
 
+/// Whether a row leaves terms of the sum, which are read in the order of what they are added to,
+/// instead of adding to it: on a device, unless each chunk has a sum of its own.
+bool BodyCost::leavesTerms(AccumulateOp op) {
+  auto argument = cast<BlockArgument>(op.getAccumulator());
+  unsigned number = argument.getArgNumber() - kernel.getInputs().size();
+  for (auto [role, result] :
+       llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults())) {
+    if (!isAccumulated(role.getValue()) || number-- > 0)
+      continue;
+    auto type = cast<RankedTensorType>(result.getType());
+    return Target::of(kernel).hasDevice &&
+           (getRowDomain(type) || type.getDimSize(0) > rt::kernels::kMostPrivateRows);
+  }
+  return false;
+}
+
 void BodyCost::addAccumulate(AccumulateOp op) {
   double added = getWidth(op.getValue().getType());
   double times = op.getIndex() ? getWidth(op.getIndex().getType()) : 1;
   row.flops += added * times * (op.getCoefficient() ? 2 : 1);
-  if (op.getIndex())
+  if (!op.getIndex())
+    return;
+  if (leavesTerms(op))
+    row.gatheredBytes += (isRounded(op.getValue()) ? 2 : 4) * added * times;
+  else
     row.gatheredBytes += 2 * 4 * added * times;
+}
+
+/// Rows that a softmax gathers for its logits and again for its gradient may be in a cache.
+void BodyCost::addGather(Value source, Value index) {
+  if (llvm::is_contained(gathers, std::pair(source, index)))
+    return;
+  gathers.emplace_back(source, index);
+  row.gatheredBytes += getPickedBytes(source.getType()) * getWidth(index.getType());
 }
 
 void BodyCost::visit(Operation *op) {
@@ -96,22 +141,15 @@ void BodyCost::visit(Operation *op) {
     return addAccess(load.getRow(), load.getSlot(), load.getResult().getType(), false);
   if (auto store = dyn_cast<RowStoreOp>(op))
     return addAccess(store.getRow(), store.getSlot(), store.getValue().getType(), true);
-  if (auto gather = dyn_cast<RowGatherOp>(op)) {
-    row.gatheredBytes +=
-        getPickedBytes(gather.getSource().getType()) * getWidth(gather.getIndex().getType());
-    return;
-  }
+  if (auto gather = dyn_cast<RowGatherOp>(op))
+    return addGather(gather.getSource(), gather.getIndex());
   if (auto dot = dyn_cast<GatherDotOp>(op)) {
-    double count = getWidth(dot.getIndex().getType());
-    row.gatheredBytes += getPickedBytes(dot.getSource().getType()) * count;
-    row.flops += 2 * count * getWidth(dot.getRow().getType());
-    return;
+    row.flops += 2 * getWidth(dot.getIndex().getType()) * getWidth(dot.getRow().getType());
+    return addGather(dot.getSource(), dot.getIndex());
   }
   if (auto sum = dyn_cast<GatherSumOp>(op)) {
-    double count = getWidth(sum.getIndex().getType());
-    row.gatheredBytes += getPickedBytes(sum.getSource().getType()) * count;
-    row.flops += 2 * count * getWidth(sum.getResult().getType());
-    return;
+    row.flops += 2 * getWidth(sum.getIndex().getType()) * getWidth(sum.getResult().getType());
+    return addGather(sum.getSource(), sum.getIndex());
   }
   if (auto accumulate = dyn_cast<AccumulateOp>(op))
     return addAccumulate(accumulate);

@@ -139,8 +139,8 @@ Value StageBuilder::getParameterMember(int64_t number, StringRef member) {
 Value StageBuilder::getOpNumber(Operation *op) {
   auto [known, isNew] = opNumbers.try_emplace(op, ops.size());
   if (isNew) {
-    ops.push_back(
-        {getStepOpName(op), op->getLoc(), describeOrigin(op), getStage(op), getCosts(op)});
+    ops.push_back({getStepOpName(op), op->getLoc(), describeOrigin(op), getStage(op), getCosts(op),
+                   multipliesRounded(op)});
   }
   EmitCBuilder b = at(op->getLoc());
   return b.integer(known->second, b.i32());

@@ -91,6 +91,8 @@ static SmallVector<LaunchedColumn> getColumns(LaunchColumnsOp launch, StageBuild
       column.domain = stack.getParts()[part];
       column.pointers.push_back(
           stage.getPartPointer(launch.getResult(number), stack.getResult(), part));
+    } else if (launch.getNumResults() > 0) {
+      column.pointers.push_back(stage.getPointer(launch.getResult(columns.size())));
     }
     columns.push_back(std::move(column));
   }
@@ -101,19 +103,23 @@ static SmallVector<LaunchedColumn> getColumns(LaunchColumnsOp launch, StageBuild
 /// have the room of their capacities, and nobody looks up what lies between (stackDomains).
 static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &stage) {
   EmitCBuilder b = stage.at(launch);
+  const bool makesKeys = launch.getColumns().back() != LaunchColumnsOp::kNoPart;
   for (Value result : launch.getResults())
-    b.callVoid("kernels::fillKeys",
-               {stage.getStep(), stage.getDomainOf(result), stage.getPointer(result)});
+    if (makesKeys)
+      b.callVoid("kernels::fillKeys",
+                 {stage.getStep(), stage.getDomainOf(result), stage.getPointer(result)});
   SmallVector<Value> pointers;
   for (const LaunchedColumn &column : getColumns(launch, stage))
     llvm::append_range(pointers, column.pointers);
   // The last kernel runs all columns.
   StringRef name = cast<FlatSymbolRefAttr>(launch.getKernels().getValue().back()).getValue();
-  b.callVoid("kernels::launchColumns",
-             {stage.getStep(),
-              b.literal((name + "_columns").str(), b.opaque("kernels::ColumnShape")),
-              b.literal(name, b.opaque("kernels::ColumnsKernel")),
-              stage.makeArray(b.named("pointers_of"), b.voidPointer(), pointers)});
+  SmallVector<Value> operands = {
+      stage.getStep(), b.literal((name + "_columns").str(), b.opaque("kernels::ColumnShape")),
+      b.literal(name, b.opaque("kernels::ColumnsKernel")),
+      stage.makeArray(b.named("pointers_of"), b.voidPointer(), pointers)};
+  if (launch.getSharedBytes() > 0)
+    operands.push_back(b.integer(static_cast<int64_t>(launch.getSharedBytes())));
+  b.callVoid("kernels::launchColumns", operands);
   return success();
 }
 

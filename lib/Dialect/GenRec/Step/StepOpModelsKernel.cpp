@@ -3,9 +3,13 @@
 #include "RowKernelCosts.h"
 #include "StepOpModels.h"
 
+#include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/device_limits.h"
 #include "genrec_rt/scratch_sizes.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -152,6 +156,67 @@ bool genrec::isParameterUpdate(Operation *op) {
         readsParameter(input, rows.getParameterAttr()))
       return false;
   return llvm::all_of(kernel.getBody().front(), isElementwise);
+}
+
+/// Whether each row of `kernel` reads its own rows of inputs, or what all rows share, of no more
+/// columns than a block of a device has for itself.
+static bool readsOwnRowsAlone(RowKernelOp kernel) {
+  for (auto role : kernel.getOperandRoles().getAsRange<OperandRoleAttr>())
+    if (role.getValue() != OperandRole::aligned && role.getValue() != OperandRole::shared)
+      return false;
+  return llvm::all_of(kernel.getBody().front().getArguments(), [](BlockArgument argument) {
+    auto vector = dyn_cast<VectorType>(argument.getType());
+    return !vector || vector.getNumElements() <= rt::kMostColumnWidth;
+  });
+}
+
+Operation *genrec::getReductionReader(Operation *op) {
+  auto kernel = dyn_cast<RowKernelOp>(op);
+  if (!kernel || kernel.getNumResults() != 1 || storesRows(kernel) || getRowBlock(kernel) ||
+      !kernel.getDomain().getDefiningOp<ParameterRowsOp>() || !readsOwnRowsAlone(kernel))
+    return nullptr;
+  OpResult result = kernel->getResult(0);
+  if (kernel.getKernelResultRole(0) != ResultRole::aligned ||
+      !getRowShape(cast<RankedTensorType>(result.getType())).empty() || result.use_empty() ||
+      !llvm::all_equal(result.getUsers()))
+    return nullptr;
+  Operation *reader = *result.user_begin();
+  bool isReduction = llvm::all_of(kernel.getBody().front(), [](Operation &inner) {
+    return isElementwise(inner) || isa<vector::ReductionOp>(inner);
+  });
+  return isReduction && getStage(reader) == getStage(kernel) ? reader : nullptr;
+}
+
+/// What kernels of one launch have in common; nothing where `op` has a launch of its own.
+static std::optional<std::pair<Stage, Operation *>> getJointKey(Operation *op) {
+  if (isParameterUpdate(op))
+    return std::pair(getStage(op), static_cast<Operation *>(nullptr));
+  if (Operation *reader = getReductionReader(op))
+    return std::pair(getStage(op), reader);
+  return std::nullopt;
+}
+
+SmallVector<SmallVector<RowKernelOp>> genrec::getJointLaunches(ProgramOp program) {
+  SmallVector<SmallVector<RowKernelOp>> launches;
+  if (!Target::of(program).hasDevice)
+    return launches;
+  std::optional<std::pair<Stage, Operation *>> last;
+  for (Operation &op : program.getBody().front()) {
+    auto key = getJointKey(&op);
+    // What writes nothing that a kernel reads may run before all of them.
+    const bool mayComeBefore = isa<RowKernelOp>(op) && !storesRows(&op);
+    if (isDeclaration(&op) || isView(&op) || (!key && mayComeBefore))
+      continue;
+    if (key && key != last)
+      launches.emplace_back();
+    if (key)
+      launches.back().push_back(cast<RowKernelOp>(op));
+    last = key;
+  }
+  llvm::erase_if(launches, [](ArrayRef<RowKernelOp> kernels) {
+    return kernels.size() == 1 && !isParameterUpdate(kernels.front());
+  });
+  return launches;
 }
 
 void genrec::attachKernelModels(MLIRContext *context) {

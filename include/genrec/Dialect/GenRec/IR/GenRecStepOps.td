@@ -53,9 +53,11 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
     results. `kernels` are the functions of its column programs. `columns` has four numbers per
     column: its kernel, its number of inputs, its result, and its part of that result.
 
-    For a device it makes one, named `update_parameters`, from all updates of parameters of a
-    stage, too: columns without a result, which run over the rows of domains of their own. Of such
-    a column the third number is that of its domain in `domains`, and the fourth is -1.
+    For a device it makes one from all updates of parameters of a stage, too, named
+    `update_parameters`, and one from reductions of rows of parameters that one op reads, named
+    `reduce_parameters`. Their columns run over the rows of domains of their own. Of such a column the
+    third number is that of its domain in `domains`, and the fourth is -1; a reduction has the result
+    of its number. `shared_bytes`: of shared memory, that a block needs.
 
     ```mlir
     %first = genrec.constant dense<0> : tensor<i64>
@@ -68,11 +70,12 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
   }];
   let arguments = (ins Variadic<GenRec_RowsOrShared>:$inputs, Variadic<GenRec_DomainType>:$domains,
                        TypedArrayAttrBase<FlatSymbolRefAttr, "functions">:$kernels,
-                       DenseI64ArrayAttr:$columns, OptionalAttr<StrAttr>:$name);
+                       DenseI64ArrayAttr:$columns, OptionalAttr<StrAttr>:$name,
+                       DefaultValuedAttr<I64Attr, "0">:$shared_bytes);
   let results = (outs Variadic<GenRec_Rows>:$results);
   let assemblyFormat = "$kernels `(` $inputs `)` `into` `(` $domains `)` attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
-    /// The part of a column without a result.
+    /// The part of a column over rows of a domain of its own.
     static constexpr int64_t kNoPart = -1;
   }];
 }

@@ -62,6 +62,9 @@ private:
 /// first.
 llvm::SmallVector<OpCost> getCosts(mlir::Operation *op);
 
+/// Whether `op` multiplies factors that are rounded to bfloat16.
+bool multipliesRounded(mlir::Operation *op);
+
 /// The domain of the first result that has one, or else of the first such operand; null if there is
 /// none.
 mlir::FlatSymbolRefAttr getFirstDomain(mlir::Operation *op);

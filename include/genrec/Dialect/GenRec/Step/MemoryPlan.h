@@ -70,9 +70,15 @@ int64_t getResultBuffer(mlir::OpResult result);
 /// Whether `op` is a row kernel that stores into rows of tables or parameters.
 bool storesRows(mlir::Operation *op);
 /// Whether `op` is a row kernel that updates the rows of a parameter element by element, makes
-/// nothing else, and reads no other parameter; and the only one of that parameter. A device runs
-/// all of a stage in one launch.
+/// nothing else, and reads no other parameter; and the only one of that parameter.
 bool isParameterUpdate(mlir::Operation *op);
+/// Of a row kernel that makes nothing but a scalar of each row of a parameter, which one op of its
+/// stage alone reads, that op; null for others. So a clipped norm has sums of squares.
+mlir::Operation *getReductionReader(mlir::Operation *op);
+/// The kernels that a device runs in one launch, where the last of them is, for each launch of
+/// `program` that has several or is of updates: updates of parameters, or reductions that one op
+/// reads, between which no call runs, and no kernel that stores rows.
+llvm::SmallVector<llvm::SmallVector<RowKernelOp>> getJointLaunches(ProgramOp program);
 /// Whether `value` is a segment_sum, or what collect_rows makes of one, without a buffer: exactly
 /// one kernel reads it, and adds up a row's gradients itself, from a `kSegmentSumsType`.
 bool isAddedByReader(mlir::Value value);

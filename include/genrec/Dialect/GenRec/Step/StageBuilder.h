@@ -23,6 +23,7 @@ struct StepOp {
   std::string origin;
   Stage stage;
   llvm::SmallVector<OpCost> costs;
+  bool bf16; ///< factors of its products are rounded
 };
 
 class StageBuilder {

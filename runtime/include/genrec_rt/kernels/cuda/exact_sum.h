@@ -12,22 +12,36 @@
 
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <span>
 
 namespace genrec::rt::cuda {
 
-constexpr int64_t kExactSumScratchBytes = 128;
+/// A sum: of a float per row of `rows`, of the device, at most `capacity`; an infinity where it is
+/// too large. What is infinite or NaN makes the sum so; a sum of 0 is +0.
+struct ExactTerms {
+  const genrec_domain *rows = nullptr;
+  int64_t capacity = 0;
+  const float *values = nullptr;
+  const float *counts = nullptr; ///< by row: 0 leaves it out; null: all count
+};
 
-/// *sum = the sum of a float per row of `rows`, of the device, at most `capacity`; an infinity
-/// where it is too large. What is infinite or NaN makes the sum so; a sum of 0 is +0.
-void addExactly(const genrec_domain *rows, int64_t capacity, const float *values, float *sum,
-                void *scratch, cudaStream_t stream);
+/// Sums that one launch adds up, and bytes of the limbs of one.
+constexpr int kMostExactSums = 64;
+constexpr int64_t kExactSumBytes = 128;
 
-/// The same in two steps, for ranks that have rows of their own: `limbs`, kExactSumScratchBytes,
-/// become the sum of this rank's values, without rows whose `counts` is 0 (null: all count); of
-/// several ranks, one behind another, the sum is rounded, and the first ones are written to.
-void addLimbsExactly(const genrec_domain *rows, int64_t capacity, const float *values,
-                     const float *counts, void *limbs, cudaStream_t stream);
-void roundExactly(void *limbs, int32_t ranks, float *sum, cudaStream_t stream);
+/// limbs[i] = the sum of terms[i], of kExactSumBytes, not rounded.
+void addExactly(std::span<const ExactTerms> terms, void *limbs, cudaStream_t stream);
+
+/// The limbs of a sum: of `ranks`, `distance` bytes from one to the next.
+struct ExactLimbs {
+  const void *limbs = nullptr;
+  int32_t ranks = 1;
+  int64_t distance = 0;
+  float *sum = nullptr;
+};
+
+/// *limbs[i].sum = the sum of its ranks, rounded once.
+void roundExactly(std::span<const ExactLimbs> limbs, cudaStream_t stream);
 
 } // namespace genrec::rt::cuda
 

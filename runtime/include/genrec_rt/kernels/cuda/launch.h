@@ -287,11 +287,11 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
 
 /// Runs `kernel` for `columns`, each over the rows of its own domain, as many in one launch as it
 /// takes. `pointers` are those of all columns one after another: their inputs, then their part of
-/// the result, if they have one.
+/// the result, if they have one. A block has `sharedBytes` of shared memory, at most 48 KiB.
 template <int Count, int Room, int Pointers>
 void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
                    void (*kernel)(const genrec_step *, Columns<Room, Pointers>),
-                   void *const *pointers) {
+                   void *const *pointers, int64_t sharedBytes = 0) {
   static_assert(sizeof(Columns<Room, Pointers>) == columnBytes(Room, Pointers) &&
                 sizeof(Columns<Room, Pointers>) <= kMostColumnBytes);
   for (int next = 0; next < Count;) {
@@ -310,7 +310,8 @@ void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
     }
     // No block belongs to the columns that are missing.
     std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, blocks);
-    const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kColumnThreads)};
+    const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kColumnThreads),
+                                  sharedBytes};
     if (blocks > 0)
       GENREC_CUDA_LAUNCH(streamOf(step), shape, kernel, step->device, launched);
   }
