@@ -5,10 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../runtime/session/device_memory.h"
-#include "../../runtime/session/device_state.h"
-#include "../../runtime/session/device_updates.h"
-#include "../../runtime/session/ranks.h"
 #include "../Runtime/store_conformance.h"
 #include "device_model.h"
 #include "device_promises.h"
@@ -16,11 +12,16 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/device.h"
+#include "session/device_memory.h"
+#include "session/device_state.h"
+#include "session/device_updates.h"
+#include "session/ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -29,6 +30,12 @@ namespace {
 
 using rt::test::configOf;
 using testing::ElementsAre;
+
+/// Reports have it as nvidia-smi and CUDA_VISIBLE_DEVICES do.
+TEST_F(DevicePromises, ADeviceIsNamedAsToolsNameIt) {
+  EXPECT_THAT(device->info().uuid,
+              testing::MatchesRegex("GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"));
+}
 
 /// Graphs are dropped where this number has risen: nothing else may tell them.
 TEST_F(DevicePromises, MemoryThatIsGivenBackRaisesItsVersion) {
@@ -55,6 +62,28 @@ TEST_F(DevicePromises, MemoryDoesNotMoveWhileAStepIsCaptured) {
   EXPECT_EQ(namedBytes("buffers"), 0);
   EXPECT_NE(memory.ensure(100'000), nullptr);
   EXPECT_NE(array.ensure(1000, stream), before);
+}
+
+/// Behind what a block has room for comes another one, and a piece may be larger than blocks are.
+TEST_F(DevicePromises, PinnedPiecesAreApart) {
+  PinnedPieces pieces(*device);
+  Copy<char> from(std::vector<char>(3'000'000, 1));
+  for (int round = 0; round < 2; ++round) {
+    std::map<const char *, int64_t> taken;
+    for (const int64_t size : {700'000, 700'000, 1, 3'000'000, 400'000}) {
+      auto *place = static_cast<char *>(pieces.take(size));
+      taken[place] = size;
+      GENREC_CUDA_CHECK(cudaMemcpyAsync(place, from.data(), static_cast<size_t>(size),
+                                        cudaMemcpyDeviceToHost, testStream()));
+    }
+    waitForStream(testStream());
+    const char *end = nullptr;
+    for (const auto &[place, size] : taken) {
+      EXPECT_GE(place, end);
+      end = place + size;
+    }
+    pieces.reset();
+  }
 }
 
 /// A store that never waited again would take more memory for ids that it has already.
@@ -111,18 +140,19 @@ TEST_F(DevicePromises, NewIdsHaveRowsHoweverLateAnswersCome) {
   }
 }
 
-/// The same of what a bound counts; of tables that share a store, the largest one is another than
-/// the first.
+/// The same of what a bound counts; of tables that share a store, any may be the largest.
 TEST_F(DevicePromises, BoundsHoldHoweverLateAnswersCome) {
+  constexpr int64_t kAlone = -1;
   simt::options().queues = simt::Completion::late;
-  for (const auto &[areMerged, hears] : {std::pair(false, true), {true, true}, {false, false}}) {
+  for (const auto &[member, hears] :
+       {std::pair(kAlone, true), {int64_t(0), true}, {int64_t(1), true}, {kAlone, false}}) {
     StoreConfig config = configOf(4, 0);
     config.rules.bound = 50;
-    if (areMerged) {
+    if (member != kAlone) {
       config.keyBits = 40;
       config.members.assign(3, config.initializer);
     }
-    const int64_t key = areMerged ? int64_t(1) << 40 : 0;
+    const int64_t table = std::max<int64_t>(member, 0), key = table << 40;
     device->use(DeviceQueue::dispatch);
     const std::unique_ptr<TableStore> store = device->makeStore(config, "test.t");
     const StoreStream on = StoreStream::ofDevice(device->stream());
@@ -136,7 +166,7 @@ TEST_F(DevicePromises, BoundsHoldHoweverLateAnswersCome) {
       store->findOrAdmit(on, second.data(), nullptr, 1, 3, rows.data(), nullptr);
     }
     store->evict(on, 3, -1);
-    EXPECT_LE(store->memberSize(on, areMerged ? 1 : 0), 50);
+    EXPECT_LE(store->memberSize(on, table), 50) << "member " << member;
   }
 }
 

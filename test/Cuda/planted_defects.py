@@ -486,7 +486,7 @@ def main(source: Path, target: Path) -> None:
             continue
         defects = [(i, d) for i, d in enumerate(DEFECTS, 1) if d.file == name]
         text = planted(path.read_text(), defects)
-        include = '#include "simt.h"\n' if defects and path.suffix == ".cpp" else ""
+        include = '#include "simt.h"\n' if defects and (path.suffix == ".cpp" or name.startswith(SESSION)) else ""
         text = f'{include}#line 1 "{path}"\n{text}'  # what an accusation names
         to = target / name
         if not to.exists() or to.read_text() != text:

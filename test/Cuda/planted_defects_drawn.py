@@ -26,4 +26,9 @@ DRAWN = [
     Defect("all portions of a rank are its first", "ranks/cuda/portion_sums.cu", "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*", "own.first + sum.given++", "own.first"),
     Defect("ids of one table are cut to a table's bits", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.Rows*OfTheHost/*", "isOne ? key : key & ((int64_t(1) << owners.keyBits[store]) - 1)", "key & ((int64_t(1) << owners.keyBits[store]) - 1)"),
     Defect("sums of rows beyond a grid's threads are not placed", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.MoreRowsThanThreads*/*", "threadsInGrid() >> shift", "threadsInGrid()", behind="placeKernel("),
+    Defect("a device's number begins without a dash", "core/cuda/find_device.cu", "DevicePromises.ADeviceIs*", "i == 0 || i == 4", "i == 4"),
+    Defect("the first of tables that share a store has no bound", "embedding/cuda/store.cu", "DevicePromises.BoundsHold*", "largestBound = answeredRows(0) + asked;", "largestBound = answeredRows(countsMembers() ? 1 : 0) + asked;"),
+    Defect("values behind the 4,032nd have words of later ones", "embedding/cuda/store_kernels.h", "Cuda/StoreConformance/0.InitialValuesDepend*", "base / 64 * 16", "base / 63 * 16"),
+    Defect("a fourth word of a counter is its third", "include/genrec_rt/kernels/cuda/random.h", "RowBodies.RandomWords*", "block.word[3]", "block.word[2]"),
+    Defect("pieces lie behind the end of pinned memory", "session/device_memory.h", "DevicePromises.PinnedPieces*", "used + bytes > blocks[at]->bytes()", "false"),
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 //===- row_bodies_test.cpp - What bodies of row kernels call --------------===//
 //
-// Functions of rowbody.h and scattered_terms.h beside loops on the host, whatever number of lanes a
-// row has. Emitted kernels call them with few of these numbers.
+// Functions of rowbody.h, random.h and scattered_terms.h beside loops on the host, whatever number
+// of lanes a row has. Emitted kernels call them with few of these numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +12,7 @@
 #include "device_copy.h"
 
 #include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/random.h"
 #include "genrec_rt/kernels/cuda/rowbody.h"
 #include "genrec_rt/kernels/cuda/scattered_terms.h"
 
@@ -282,6 +283,62 @@ TEST(RowBodies, TermsHaveVectorsAndCoefficients) {
   expectTerms<4, 4>();
   expectTerms<16, 1>();
   expectTerms<64, 1>();
+}
+
+//===----------------------------------------------------------------------===//
+// Random words
+//===----------------------------------------------------------------------===//
+
+/// Words and numbers go through registers, halves to memory.
+template <int64_t N, int64_t L, int64_t V>
+__global__ void drawRows(RandomStream stream, int64_t count, uint32_t *words, uint16_t *halves,
+                         float *numbers) {
+  constexpr int64_t kPack = L == 1 ? N : V;
+  for (int64_t row = firstRow<L>(); row < count; row += rowStep<L>()) {
+    uint32_t word[kSlots<N, L, kPack>];
+    float number[kSlots<N, L, kPack>];
+    fillBits<N, L, kPack>(stream, static_cast<uint64_t>(row), word);
+    fillUniform<N, L, kPack>(stream, static_cast<uint64_t>(row), number);
+    forElements<N, L, kPack>([&](int64_t slot, int64_t element) {
+      words[row * N + element] = word[slot];
+      numbers[row * N + element] = number[slot];
+    });
+    uint16_t *to = halves + row * N;
+    fillHalves<N, L, kPack>(stream, static_cast<uint64_t>(row), to);
+  }
+}
+
+template <int64_t N, int64_t L, int64_t V> void expectDrawn() {
+  constexpr int64_t kRows = kThreads / L + 2;
+  const RandomStream stream{42, 7, 3};
+  std::vector<uint32_t> words;
+  std::vector<uint16_t> halves;
+  Floats numbers;
+  for (uint64_t row = 0; row < kRows; ++row)
+    for (uint64_t element = 0; element < N; ++element) {
+      words.push_back(philoxWord(stream, row, element));
+      halves.push_back(philoxHalf(stream, row, element));
+      numbers.push_back(uniformFromBits(words.back()));
+    }
+  Copy<uint32_t> drawnWords(std::vector<uint32_t>(words.size(), 7));
+  Copy<uint16_t> drawnHalves(std::vector<uint16_t>(halves.size(), 7));
+  Copy<float> drawnNumbers(Floats(numbers.size(), 7));
+  GENREC_CUDA_LAUNCH(testStream(), shapeOf(1), (drawRows<N, L, V>), stream, kRows,
+                     drawnWords.data(), drawnHalves.data(), drawnNumbers.data());
+  EXPECT_EQ(drawnWords.fetch(), words) << N << " on " << L << " lanes of " << V;
+  EXPECT_EQ(drawnHalves.fetch(), halves) << N << " on " << L << " lanes of " << V;
+  EXPECT_EQ(drawnNumbers.fetch(), numbers) << N << " on " << L << " lanes of " << V;
+}
+
+TEST(RowBodies, RandomWordsOfEveryNumberOfLanes) {
+  expectDrawn<7, 1, 7>();
+  expectDrawn<70, 1, 70>();
+  expectDrawn<50, 8, 2>();
+  expectDrawn<132, 4, 4>();
+  expectDrawn<63, 16, 1>();
+  expectDrawn<200, 32, 1>();
+  expectDrawn<260, 32, 4>();
+  expectDrawn<70, 64, 1>();
 }
 
 //===----------------------------------------------------------------------===//

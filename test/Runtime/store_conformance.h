@@ -204,6 +204,12 @@ TYPED_TEST_P(StoreConformance, InitialValuesDependOnSeedNameAndIdAlone) {
   alone = first.values(first.insert({far})[0]);
   configOf(70, 1).initializer.fill(far, 70, expected.data());
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), alone.begin()));
+  constexpr int64_t kWide = 4100;
+  TypeParam wide(configOf(kWide, 0));
+  alone = wide.values(wide.insert({42})[0]);
+  expected.resize(kWide);
+  configOf(kWide, 0).initializer.fill(42, kWide, expected.data());
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), alone.begin()));
 }
 
 TYPED_TEST_P(StoreConformance, TablesThatShareAStoreHaveInitialValuesOfTheirOwn) {

@@ -52,16 +52,20 @@ def compiled(build: Path) -> list[tuple[str, list[str]]]:
     for each in json.loads(done.stdout):
         if "genrec_rt_cuda_planted.dir" not in each["output"] and "genrec-simt-tests.dir" not in each["output"]:
             continue
-        file = each["file"].replace(f"{build}/planted-defects/test", f"{SOURCE}/test")
-        file = file.replace(f"{build}/planted-defects", str(RUNTIME))
         words, arguments = each["command"].split(), []
         for word in words[words.index(next(w for w in words if "clang++" in w)) + 1 :]:
             if re.match(r"-(I|D|isystem|std=|x)", word) and "planted-defects" not in word:
                 arguments.append(word)
             elif word.startswith("/") and arguments and arguments[-1] == "-isystem":
                 arguments.append(word)
-        if file.endswith((".cu", ".cpp")) and not file.endswith("cmake_pch.hxx.cxx"):
-            commands.append((file, [*arguments, f"-I{RUNTIME}", f"-I{RUNTIME}/include", "-xc++"]))
+        files = [each["file"]]
+        if "/Unity/" in files[0]:  # several that are compiled as one
+            files = re.findall(r'^#include "(.*)"$', Path(files[0]).read_text(), re.MULTILINE)
+        for file in files:
+            original = file.replace(f"{build}/planted-defects/test", f"{SOURCE}/test")
+            original = original.replace(f"{build}/planted-defects", str(RUNTIME))
+            if original.endswith((".cu", ".cpp")):
+                commands.append((original, [*arguments, f"-I{RUNTIME}", f"-I{RUNTIME}/include", "-xc++"]))
     return sorted(commands, key=lambda each: not each[0].startswith(str(RUNTIME)))
 
 
