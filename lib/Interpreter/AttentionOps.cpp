@@ -315,7 +315,7 @@ static Error evaluateHstuBlock(Evaluator &e, HstuBlockOp op) {
   double eps = op.getEps().convertToDouble(), dropout = op.getLinearDropout().convertToDouble();
   int64_t sizeV = op.getHeads() * op.getDv(), sizeQk = op.getHeads() * op.getQk();
   Tensor normalized = normalizeRows(x, eps);
-  Tensor joint = multiply(Factor(e, op, normalized), Factor(e, op, e.get(op.getUvqk())),
+  Tensor joint = multiply(e, Factor(e, op, normalized), Factor(e, op, e.get(op.getUvqk())),
                           2 * sizeV + 2 * sizeQk, false);
   joint = mapElements<double, double>(joint, silu);
   Tensor u = columns(joint, 0, sizeV), v = columns(joint, sizeV, sizeV);
@@ -333,7 +333,7 @@ static Error evaluateHstuBlock(Evaluator &e, HstuBlockOp op) {
                   ? value / (1.0 - dropout)
                   : 0.0;
   });
-  Tensor y = multiply(Factor(e, op, o), Factor(e, op, e.get(op.getOutWeight())), x.width, false);
+  Tensor y = multiply(e, Factor(e, op, o), Factor(e, op, e.get(op.getOutWeight())), x.width, false);
   const Tensor &bias = e.get(op.getOutBias());
   forEachElement(y, [&](int64_t row, int64_t column) {
     y.row(row)[column] += x.row(row)[column] + bias.floats()[column];

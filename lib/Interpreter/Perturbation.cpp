@@ -62,12 +62,23 @@ void Evaluator::perturb(Operation *op, std::vector<double> &values) const {
     value = perturbed(value);
 }
 
+/// A random number in [-1, 1), the same of equal values in a run.
+static double getFraction(double value, uint64_t run) {
+  uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(run));
+  return static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63;
+}
+
 double Evaluator::perturbed(double value) const {
   if (options.precision != Precision::perturbed)
     return value;
-  uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
-  double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
+  double fraction = getFraction(value, options.perturbation);
   return value * (1.0 + fraction * 0x1.0p-24); // an infinity, as of a masked score, stays one
+}
+
+double Evaluator::perturbedSum(double sum, double squares) const {
+  if (options.precision != Precision::perturbed || !std::isfinite(squares))
+    return sum;
+  return sum + getFraction(sum, options.perturbation) * 0x1.0p-24 * std::sqrt(squares);
 }
 
 /// With double as with float, as machines round f32: to float first.
@@ -83,9 +94,7 @@ static double roundToBf16(double value) {
 }
 
 double Evaluator::coarse(double value, double most) const {
-  uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
-  double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
-  return value * (1.0 + fraction * most);
+  return value * (1.0 + getFraction(value, options.perturbation) * most);
 }
 
 double Evaluator::toBf16(double value) const {

@@ -80,9 +80,10 @@ static Error evaluateCrossLayer(Evaluator &e, CrossLayerOp op) {
   const Tensor &x0 = e.get(op.getX0()), &x = e.get(op.getX()), &bias = e.get(op.getBias());
   Tensor input = x;
   if (op.getReduce())
-    input = multiply(Factor(e, op, x), Factor(e, op, e.get(op.getReduce())),
+    input = multiply(e, Factor(e, op, x), Factor(e, op, e.get(op.getReduce())),
                      getRowShape(op.getReduce().getType())[1], false);
-  Tensor y = multiply(Factor(e, op, input), Factor(e, op, e.get(op.getWeight())), x.width, false);
+  Tensor y =
+      multiply(e, Factor(e, op, input), Factor(e, op, e.get(op.getWeight())), x.width, false);
   forEachElement(y, [&](int64_t row, int64_t column) {
     double &value = y.row(row)[column];
     value = x0.row(row)[column] * (value + bias.floats()[column]) + x.row(row)[column];

@@ -150,20 +150,26 @@ static Error evaluateL2Normalize(Evaluator &e, L2NormalizeOp op) {
 // Dense layers
 //===----------------------------------------------------------------------===//
 
-Tensor interpreter::multiply(const Tensor &x, const Tensor &weight, int64_t columns,
-                             bool transposed) {
+Tensor interpreter::multiply(const Evaluator &e, const Tensor &x, const Tensor &weight,
+                             int64_t columns, bool transposed) {
   Tensor result = Tensor::make<double>(x.rows, columns, x.shared);
   const std::vector<double> &w = weight.floats();
   for (int64_t row = 0; row < x.rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      for (int64_t k = 0; k < x.width; ++k)
-        result.row(row)[column] +=
+    for (int64_t column = 0; column < columns; ++column) {
+      double sum = 0, squares = 0;
+      for (int64_t k = 0; k < x.width; ++k) {
+        double term =
             x.row(row)[k] * (transposed ? w[column * x.width + k] : w[k * columns + column]);
+        sum += term;
+        squares += term * term;
+      }
+      result.row(row)[column] = x.width > 1 ? e.perturbedSum(sum, squares) : sum;
+    }
   return result;
 }
 
 static Error evaluateLinear(Evaluator &e, LinearOp op) {
-  Tensor y = multiply(Factor(e, op, e.get(op.getX())), Factor(e, op, e.get(op.getWeight())),
+  Tensor y = multiply(e, Factor(e, op, e.get(op.getX())), Factor(e, op, e.get(op.getWeight())),
                       getRowSize(op.getType()), op.getTransposed());
   if (op.getBias())
     y = zipElements<double, double>(y, e.get(op.getBias()), add);
@@ -191,7 +197,7 @@ static double activate(Activation activation, double x) {
 }
 
 static Error evaluateFusedLinear(Evaluator &e, FusedLinearOp op) {
-  Tensor y = multiply(Factor(e, op, e.get(op.getX())), Factor(e, op, e.get(op.getWeight())),
+  Tensor y = multiply(e, Factor(e, op, e.get(op.getX())), Factor(e, op, e.get(op.getWeight())),
                       getRowSize(op.getResult().getType()), op.getTransposed());
   if (op.getBias())
     y = zipElements<double, double>(y, e.get(op.getBias()), add);
@@ -209,10 +215,16 @@ static Error evaluateWeightGradient(Evaluator &e, WeightGradientOp op) {
   Factor left(e, op, e.get(op.getX())), right(e, op, e.get(op.getY()));
   const Tensor &x = left, &y = right;
   Tensor result = makeTensor(op.getType(), 1);
-  for (int64_t row = 0; row < x.rows; ++row)
-    for (int64_t k = 0; k < x.width; ++k)
-      for (int64_t n = 0; n < y.width; ++n)
-        result.floats()[k * y.width + n] += x.row(row)[k] * y.row(row)[n];
+  for (int64_t k = 0; k < x.width; ++k)
+    for (int64_t n = 0; n < y.width; ++n) {
+      double sum = 0, squares = 0;
+      for (int64_t row = 0; row < x.rows; ++row) {
+        double term = x.row(row)[k] * y.row(row)[n];
+        sum += term;
+        squares += term * term;
+      }
+      result.floats()[k * y.width + n] = x.rows > 1 ? e.perturbedSum(sum, squares) : sum;
+    }
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }

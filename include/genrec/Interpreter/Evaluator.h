@@ -123,6 +123,10 @@ public:
   /// only. And for each addition of a sum over rows: where rows have equal values, additions round
   /// in one direction, and errors grow with the number of rows.
   double perturbed(double value) const;
+  /// `sum` with the random errors of its terms, whose squares add up to `squares`, with precision
+  /// `perturbed`. For products: where both the terms of a sum and the sums of several rows nearly
+  /// cancel, the rounding of each row's sum is all that is left.
+  double perturbedSum(double sum, double squares) const;
   /// `value` as a factor of a product with `bf16`: rounded to bfloat16, to nearest, ties to even; 0
   /// if it is below the smallest normal number (machines flush it); an infinity if it is too large.
   double toBf16(double value) const;
@@ -322,7 +326,8 @@ private:
 };
 
 /// x · weight, or x · weightᵀ where `transposed`; weight is shared and has shape [k, n] ([n, k]).
-Tensor multiply(const Tensor &x, const Tensor &weight, int64_t columns, bool transposed);
+Tensor multiply(const Evaluator &e, const Tensor &x, const Tensor &weight, int64_t columns,
+                bool transposed);
 
 /// The step domain of the rows that have `handles`: one list.
 DomainRows stepRows(const Tensor::Handles &handles);
