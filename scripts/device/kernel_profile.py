@@ -18,7 +18,8 @@ from jobs import FILE_BYTES, Job, Outcome, Part, Work
 MOST = 10  # kernels that are looked at closely
 TIME = "gpu__time_duration.sum"
 STEPS, LAUNCHES = 4, 4000  # of a run whose kernels are timed
-OPS_SECONDS, TIMES_SECONDS, EVERYTHING_SECONDS = 30, 70, 25
+OPS_SECONDS, TIMES_SECONDS, EVERYTHING_SECONDS = 40, 70, 25
+CALIBRATE_SECONDS = 10
 MOST_BYTES = 1 << 20  # of a profile that is kept
 NEEDS = ("device", "ncu")
 # ncu must not set clocks: figures are those of the card as it runs.
@@ -104,13 +105,20 @@ class Profile:
         return [Job(f"times of {run.name}", seconds, self.timer(run, launches), NEEDS, TIME) for run in self.runs]
 
     def profiler(self, run: Run) -> Work:
-        """Prints the times of a step's ops: what there is where ncu is not, or may not read counters."""
+        """Prints the times of a step's ops: what there is where ncu is not, or may not read counters.
+
+        Beside them are the least times, by the limits of the device, which the run's program measures before.
+        """
 
         def measure(part: Part, job: Job) -> list[str]:
             with tempfile.TemporaryDirectory(prefix="genrec-profile-") as folder:
-                command = [*run.command, "--profile", folder]
-                outcome = part.call(command, job.seconds, LD_LIBRARY_PATH=run.libraries(part))
-                file = Path(folder, "profile.json")
+                limits, file = Path(folder, "limits.json"), Path(folder, "profile.json")
+                environment = {"LD_LIBRARY_PATH": run.libraries(part), "GENREC_MACHINE": str(limits)}
+                measured = part.call([run.command[0], "calibrate"], CALIBRATE_SECONDS, **environment)
+                if measured.failure or not limits.exists():
+                    return [f"calibrate: {measured.failure or 'it wrote no limits'}"]
+                job.details["limits"] = json.loads(limits.read_text())
+                outcome = part.call([*run.command, "--profile", folder], job.seconds, **environment)
                 if file.exists() and file.stat().st_size < MOST_BYTES:
                     job.details["profile"] = json.loads(file.read_text())
             if outcome.failure:

@@ -314,10 +314,14 @@ def test_the_slowest_kernels_are_looked_at(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(kernel_profile, "MOST", 2)
     monkeypatch.setenv("LD_LIBRARY_PATH", "mine")
     program(tmp_path / "ncu", NCU)
-    profile = "{'ops': [os.environ['LD_LIBRARY_PATH']]}"
     program(
         tmp_path / "device",
-        f"json.dump({profile}, open(WORDS[WORDS.index('--profile') + 1] + '/profile.json', 'w'))\n",
+        "limits = os.environ['GENREC_MACHINE']\n"
+        "if WORDS[0] == 'calibrate':\n"
+        "    json.dump({'threads': 0}, open(limits, 'w'))\n"
+        "else:\n"
+        "    profile = {'ops': [os.environ['LD_LIBRARY_PATH']], 'by': json.load(open(limits))}\n"
+        "    json.dump(profile, open(WORDS[WORDS.index('--profile') + 1] + '/profile.json', 'w'))\n",
     )
     part = make_part(tmp_path / "out", number=3)
     part.environment["LD_LIBRARY_PATH"], part.library_path = "/wheels", "/packed/lib"
@@ -329,7 +333,8 @@ def test_the_slowest_kernels_are_looked_at(tmp_path: Path, monkeypatch: pytest.M
         part.do(job)
     found = results(part.out, 3)["jobs"]
     assert [record["status"] for record in found.values()] == ["passed"] * 4
-    assert found["ops of clicks"]["details"]["profile"] == {"ops": ["/packed/lib"]}
+    details = found["ops of clicks"]["details"]
+    assert details["profile"] == {"ops": ["/packed/lib"], "by": details["limits"]}
     assert "libraries of ncu: mine" in part.log.read_text() and "env LD_LIBRARY_PATH=/wheels" in part.log.read_text()
     times = found["times of bench"]["details"]
     assert times["launches"] == 3 and times["kernels"][0]["ms"] == pytest.approx(2.0)
