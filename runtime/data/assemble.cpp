@@ -32,17 +32,38 @@ Assembler::Assembler(const genrec_model_desc &model, const std::vector<char> &do
                      const std::vector<char> &features, int32_t root)
     : model(model), domains(domains), features(features), root(root), ranges(model.domain_count) {}
 
+int32_t Assembler::numberOf(const Chunk *chunk) {
+  const auto group = static_cast<size_t>(chunk->number);
+  if (group >= seen.size())
+    seen.resize(group + 1);
+  if (seen[group].batch != batches) {
+    seen[group] = {batches, static_cast<int32_t>(chunks.size())};
+    chunks.push_back(chunk);
+  }
+  return seen[group].number;
+}
+
 void Assembler::findRuns(const RowRef *refs, int64_t count) {
-  const Chunk **from = chunks.ensure(count + 1);
+  int32_t *from = numbers.ensure(count + 1);
   int64_t *begin = ranges[root].begin.ensure(count + 1);
   int64_t *end = ranges[root].end.ensure(count + 1);
   runs = 0;
+  rootRows = count;
+  ++batches;
+  chunks.clear();
+  pieces.clear();
+  int64_t *row = rowOf.ensure(count + 1);
   for (int64_t i = 0; i < count; ++i) {
-    if (runs > 0 && from[runs - 1] == refs[i].chunk && end[runs - 1] == refs[i].row) {
+    const int32_t number = numberOf(refs[i].chunk);
+    row[i] = refs[i].row;
+    if (pieces.empty() || pieces.back().number != number)
+      pieces.push_back({number, i});
+    ++pieces.back().end;
+    if (runs > 0 && from[runs - 1] == number && end[runs - 1] == refs[i].row) {
       ++end[runs - 1];
       continue;
     }
-    from[runs] = refs[i].chunk;
+    from[runs] = number;
     begin[runs] = refs[i].row;
     end[runs++] = refs[i].row + 1;
   }
@@ -79,7 +100,7 @@ void Assembler::gatherDomain(int32_t domain, Batch &batch) {
   int64_t at = 0, total = 0;
   offsets[at++] = 0;
   for (int64_t i = 0; i < runs; ++i) {
-    const std::vector<int64_t> &from = chunks[i]->domains[domain].offsets;
+    const std::vector<int64_t> &from = chunkOf(i).domains[domain].offsets;
     int64_t begin = parents.begin[i], end = parents.end[i];
     rows.begin[i] = from[begin];
     rows.end[i] = from[end];
@@ -91,48 +112,78 @@ void Assembler::gatherDomain(int32_t domain, Batch &batch) {
   to.count = total;
 }
 
+template <class T> void Assembler::copyRuns(int32_t domain, const char *const *from, T *to) const {
+  constexpr int64_t kShortRun = 4; // rows, in the mean
+  const Ranges &rows = ranges[domain];
+  if (domain != root || rootRows >= kShortRun * runs) {
+    for (int64_t i = 0; i < runs; ++i)
+      to = copyRows(to, from[numbers[i]], rows.begin[i], rows.end[i]);
+    return;
+  }
+  // Shuffled rows one by one: without branches, many loads are under way together.
+  T *__restrict behind = to;
+  const int64_t *__restrict row = rowOf.data();
+  for (const Piece &piece : pieces) {
+    const T *__restrict values = reinterpret_cast<const T *>(from[piece.number]);
+    for (const T *end = to + piece.end; behind < end;)
+      *behind++ = values[*row++];
+  }
+}
+
+/// Which rows of a column that has nulls are there. A chunk without nulls has no flags.
+void Assembler::gatherFlags(int32_t feature, int64_t total, ColumnBatch &to) {
+  const int32_t domain = model.features[feature].domain;
+  const Ranges &rows = ranges[domain];
+  const int64_t room = columnRows(total);
+  uint8_t *valid = to.valid.ensure(room);
+  bool haveAll = true;
+  const char **from = bases.ensure(static_cast<int64_t>(chunks.size()) + 1);
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const std::vector<uint8_t> &flags = chunks[i]->columns[feature].valid;
+    from[i] = flags.empty() ? nullptr : reinterpret_cast<const char *>(flags.data());
+    haveAll &= !flags.empty();
+  }
+  if (haveAll)
+    copyRuns(domain, from, valid);
+  else
+    for (int64_t i = 0, at = 0; i < runs; at += rows.end[i] - rows.begin[i], ++i)
+      if (const char *flags = from[numbers[i]])
+        copyRows(valid + at, flags, rows.begin[i], rows.end[i]);
+      else
+        std::fill_n(valid + at, rows.end[i] - rows.begin[i], uint8_t(1));
+  std::fill(valid + total, valid + room, uint8_t(0));
+}
+
 void Assembler::gatherColumn(int32_t feature, Batch &batch) {
   const genrec_feature_desc &desc = model.features[feature];
-  const Ranges &rows = ranges[desc.domain];
   ColumnBatch &to = batch.columns[feature];
   int64_t total = batch.domains[desc.domain].count;
   int64_t room = columnRows(total);
   to.given = true;
-  to.hasNulls = false;
-  for (int64_t i = 0; i < runs && !to.hasNulls; ++i)
-    to.hasNulls = !chunks[i]->columns[feature].valid.empty();
-  if (to.hasNulls) {
-    uint8_t *valid = to.valid.ensure(room);
-    for (int64_t i = 0; i < runs; ++i) {
-      const std::vector<uint8_t> &from = chunks[i]->columns[feature].valid;
-      int64_t length = rows.end[i] - rows.begin[i];
-      if (!from.empty())
-        valid = copyRows(valid, from.data(), rows.begin[i], rows.end[i]);
-      else
-        valid = std::fill_n(valid, length, uint8_t(1));
-    }
-    std::memset(valid, 0, static_cast<size_t>(room - total));
-  }
+  to.hasNulls = std::any_of(chunks.begin(), chunks.end(), [&](const Chunk *chunk) {
+    return !chunk->columns[feature].valid.empty();
+  });
+  if (to.hasNulls)
+    gatherFlags(feature, total, to);
   if (hasBytes(desc.type))
     return gatherStrings(feature, to);
   int64_t size = rowBytes(desc);
   char *values = to.values.ensure(room * size);
-  auto copyRuns = [&]<class T>(T *to) {
-    for (int64_t i = 0; i < runs; ++i)
-      to = copyRows(to, chunks[i]->columns[feature].values.data(), rows.begin[i], rows.end[i]);
-  };
+  const char **from = bases.ensure(static_cast<int64_t>(chunks.size()) + 1);
+  for (size_t i = 0; i < chunks.size(); ++i)
+    from[i] = chunks[i]->columns[feature].values.data();
   switch (size) {
   case 1:
-    copyRuns(reinterpret_cast<uint8_t *>(values));
+    copyRuns(desc.domain, from, reinterpret_cast<uint8_t *>(values));
     break;
   case 2:
-    copyRuns(reinterpret_cast<uint16_t *>(values));
+    copyRuns(desc.domain, from, reinterpret_cast<uint16_t *>(values));
     break;
   case 4:
-    copyRuns(reinterpret_cast<uint32_t *>(values));
+    copyRuns(desc.domain, from, reinterpret_cast<uint32_t *>(values));
     break;
   case 8:
-    copyRuns(reinterpret_cast<uint64_t *>(values));
+    copyRuns(desc.domain, from, reinterpret_cast<uint64_t *>(values));
     break;
   default: // rows of several values
     copyRowsOf(feature, size, values);
@@ -145,7 +196,7 @@ void Assembler::copyRowsOf(int32_t feature, int64_t size, char *to) {
   const Ranges &rows = ranges[model.features[feature].domain];
   for (int64_t i = 0; i < runs; ++i) {
     int64_t bytes = (rows.end[i] - rows.begin[i]) * size;
-    copyBytes(to, chunks[i]->columns[feature].values.data() + rows.begin[i] * size, bytes);
+    copyBytes(to, chunkOf(i).columns[feature].values.data() + rows.begin[i] * size, bytes);
     to += bytes;
   }
 }
@@ -154,7 +205,7 @@ void Assembler::gatherStrings(int32_t feature, ColumnBatch &to) {
   const Ranges &rows = ranges[model.features[feature].domain];
   int64_t bytes = 0, total = 0;
   for (int64_t i = 0; i < runs; ++i) {
-    const std::vector<int64_t> &offsets = chunks[i]->columns[feature].stringOffsets;
+    const std::vector<int64_t> &offsets = chunkOf(i).columns[feature].stringOffsets;
     bytes += offsets[rows.end[i]] - offsets[rows.begin[i]];
     total += rows.end[i] - rows.begin[i];
   }
@@ -163,7 +214,7 @@ void Assembler::gatherStrings(int32_t feature, ColumnBatch &to) {
   auto *views = reinterpret_cast<genrec_string *>(
       to.values.ensure(room * static_cast<int64_t>(sizeof(genrec_string))));
   for (int64_t i = 0; i < runs; ++i) {
-    const ChunkColumn &from = chunks[i]->columns[feature];
+    const ChunkColumn &from = chunkOf(i).columns[feature];
     int64_t first = from.stringOffsets[rows.begin[i]];
     for (int64_t row = rows.begin[i]; row < rows.end[i]; ++row)
       *views++ = {text + (from.stringOffsets[row] - first),

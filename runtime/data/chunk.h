@@ -28,6 +28,7 @@ struct ChunkDomain {
 /// One decoded row group: by the model's domain and feature indices.
 struct Chunk {
   int64_t rows = 0;
+  int64_t number = 0;        ///< of the row group in the dataset
   int64_t firstPosition = 0; ///< of its first row in the dataset
   std::vector<ChunkDomain> domains;
   std::vector<ChunkColumn> columns;

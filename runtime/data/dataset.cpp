@@ -95,6 +95,7 @@ struct Dataset::Impl {
     try {
       const Group &group = groups[index];
       chunk = std::make_shared<Chunk>(files.open(group.file).decode(group.number, order));
+      chunk->number = index;
       chunk->firstPosition = firstRows[index];
     } catch (...) {
       error = std::current_exception();

@@ -65,6 +65,39 @@ void keepHandles(genrec_runtime &shared, int32_t table, const int64_t *ids, int6
   shared.handles.push_back(std::move(kept));
 }
 
+/// Whether value `at` of a row is finite, of float or bfloat16.
+bool isFiniteAt(const float *row, int64_t at, bool isBf16) {
+  if (!isBf16)
+    return std::isfinite(row[at]);
+  uint16_t bits;
+  std::memcpy(&bits, reinterpret_cast<const char *>(row) + 2 * at, sizeof bits);
+  return (bits & 0x7F80) != 0x7F80;
+}
+
+/// A row that was no longer finite when the step began is where a NaN comes from, not its lookup.
+/// `keys`: ids, with the numbers of their tables where tables are merged.
+void noteNonFiniteRow(StepSlot &slot, int32_t table, const int64_t *keys, int64_t count,
+                      float *const *rows, const float *zeros) {
+  const genrec_model_desc &model = slot.state().model;
+  const genrec_table_desc &desc = model.tables[table];
+  for (int64_t i = 0; i < count && slot.nonFiniteOrigin.empty(); ++i) {
+    if (!rows[i] || rows[i] == zeros)
+      continue;
+    for (int64_t at = 0; at < desc.dim && slot.nonFiniteOrigin.empty(); ++at) {
+      if (isFiniteAt(rows[i], at, desc.element != GENREC_ROW_F32))
+        continue;
+      const genrec_table_desc *member = &desc;
+      for (int32_t other = 0; desc.group && other < model.table_count; ++other)
+        if (model.tables[other].group == desc.group &&
+            model.tables[other].key == keys[i] >> desc.key_bits << desc.key_bits)
+          member = model.tables + other;
+      slot.nonFiniteOrigin =
+          std::string("table '") + member->name + "' held a NaN or an infinity in the row of id " +
+          std::to_string(keys[i] - (desc.group ? member->key : 0)) + " when the step began";
+    }
+  }
+}
+
 void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,
                const uint8_t *valid, float **rows) {
   genrec_runtime &shared = slot.state();
@@ -96,11 +129,15 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
     std::fill_n(rows, count, zeros);
     return counter->add(slot, table, domain, ids, valid);
   }
-  if (ranks && slot.isFindingNonFinite)
-    return slot.repeatRows(rows, count, zeros);
+  if (ranks && slot.isFindingNonFinite) {
+    slot.repeatRows(rows, count, zeros);
+    return noteNonFiniteRow(slot, table, ids, count, rows, zeros);
+  }
   if (ranks)
     return ranks->request(slot, table, ids, valid, count, rows);
   bool isTemporary = findRows(slot, table, ids, valid, count, rows);
+  if (slot.isFindingNonFinite)
+    noteNonFiniteRow(slot, table, ids, count, rows, zeros);
   if (wholeCatalogue && !isTemporary)
     keepHandles(shared, table, ids, count, rows);
 }
@@ -110,8 +147,10 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
   genrec_runtime &shared = slot.state();
   int64_t count = domain->count;
   auto *zeros = const_cast<float *>(shared.zeroRow(table));
-  if (slot.rankStep && slot.isFindingNonFinite)
-    return slot.repeatRows(rows, count, zeros);
+  if (slot.rankStep && slot.isFindingNonFinite) {
+    slot.repeatRows(rows, count, zeros);
+    return noteNonFiniteRow(slot, table, keys, count, rows, zeros);
+  }
   if (RankStep *ranks = slot.rankStep)
     return ranks->request(slot, table, keys, nullptr, count, rows);
   uint8_t *valid = slot.missing.ensure(std::max<int64_t>(count, 1));
@@ -122,6 +161,8 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
     }
   });
   findRows(slot, table, keys, valid, count, rows);
+  if (slot.isFindingNonFinite)
+    noteNonFiniteRow(slot, table, keys, count, rows, zeros);
 }
 
 void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables,

@@ -468,6 +468,10 @@ std::string StepSlot::describeOp(int32_t op) const {
     return "op " + std::to_string(op);
   const genrec_op_desc &desc = shared.model.ops[op];
   std::string text = std::string("op '") + (desc.name ? desc.name : "") + "'";
+  // One place would be as likely wrong as right of a kernel that was fused from several lines.
+  const std::string what = desc.what ? desc.what : "";
+  if (what.ends_with(')') && what.find(", ", what.rfind('(')) != std::string::npos)
+    return text + ", fused from " + what + ", which -O 0 keeps apart,";
   if (desc.location.name && *desc.location.name)
     text += std::string(" ('") + desc.location.name + "')";
   std::string where = describe(desc.location);

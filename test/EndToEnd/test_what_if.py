@@ -190,10 +190,12 @@ def test_predictions_are_what_ranks_count(shop: Path, counted: Path, ranks: int,
     assert world["rounds"] <= measured["rounds"] / steps < world["rounds"] + 1
 
 
-def test_data_are_counted_on_the_way(shop: Path, counted: Path) -> None:
-    """Parquet data in place of counts; several ranks more than there are data for."""
-    of_counts = predict(shop, "--world=64", f"--ids={counted}")
-    assert predict(shop, "--world=64", f"--ids={shop / 'train.parquet'}") == of_counts
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_data_are_counted_on_the_way(shop: Path, counted: Path, target: str) -> None:
+    """Parquet data in place of counts; several ranks more than there are data for. For a device, too: where none is."""
+    flags = ("--world=64", f"--target={target}")
+    of_counts = predict(shop, *flags, f"--ids={counted}")
+    assert predict(shop, *flags, f"--ids={shop / 'train.parquet'}") == of_counts
     tables = {table["name"]: table for table in of_counts["tables"]}
     assert tables["item"]["lookups_per_asked"] > 1.2 < tables["item"]["served_per_found"]
     assert tables["user"]["asked"] == pytest.approx(BATCH / 64)  # each user once

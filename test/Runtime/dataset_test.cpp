@@ -238,6 +238,44 @@ TEST(Dataset, ShufflingIsAPermutationBySeedAndEpoch) {
   EXPECT_EQ(std::set<int64_t>(order.begin(), order.end()).size(), 100u);
 }
 
+/// Groups without nulls, with some, and with nothing else; batches of rows of one group, and of
+/// several.
+TEST(Dataset, NullsTravelWithTheirRows) {
+  TestFolder folder;
+  constexpr int64_t kRows = 60, kPerGroup = 10;
+  auto isNull = [](int64_t row) { return row / kPerGroup % 3 == 2 || (row >= 30 && row % 3 == 0); };
+  std::string json = "[";
+  for (int64_t row = 0; row < kRows; ++row) {
+    const std::string own = std::to_string(row);
+    json += (row ? ",[" : "[") + own + "," + (isNull(row) ? "null" : own) + "," + own + ".5]";
+  }
+  auto schema = arrow::schema({field("user", arrow::int64()), field("age", arrow::int32()),
+                               field("price", arrow::float64())});
+  writeParquet(folder / "a.parquet", *tableOf(schema, json + "]"), kPerGroup);
+  ReadingModel model({root("user")}, {feature("user", 0, GENREC_I64), feature("age", 0, GENREC_I32),
+                                      feature("price", 0, GENREC_F64)});
+  model.features[1].nullable = 1;
+  Dataset data(model.description, {&model.program}, folder / "a.parquet", {});
+  for (bool shuffles : {false, true})
+    for (int64_t rows : {1, 7, 60}) {
+      EpochOptions options;
+      options.batch = rows;
+      options.shuffle = shuffles;
+      Batch batch(model.description);
+      auto source = data.epoch(options);
+      std::set<int64_t> seen;
+      while (batch.reset(), source->next(batch))
+        for (int64_t i = 0; i < batch.rows; ++i) {
+          const auto user = valuesOf<int64_t>(batch, 0, batch.rows)[i];
+          seen.insert(user);
+          ASSERT_EQ(batch.columns[1].hasNulls && !batch.columns[1].valid[i], isNull(user)) << user;
+          ASSERT_EQ(valuesOf<int32_t>(batch, 1, batch.rows)[i], isNull(user) ? 0 : user);
+          ASSERT_EQ(valuesOf<double>(batch, 2, batch.rows)[i], static_cast<double>(user) + 0.5);
+        }
+      EXPECT_EQ(seen.size(), static_cast<size_t>(kRows));
+    }
+}
+
 TEST(Dataset, ListsTravelWithTheirRows) {
   TestFolder folder;
   ReadingModel model = userModel();

@@ -39,6 +39,7 @@ llvm::Expected<IdStatistics> genrec::readIdStatistics(const CompilerOptions &opt
   apart.explanation.clear();
   apart.emission = Emission::binary;
   apart.output = std::string(binary);
+  apart.target = "cpu";       // no device may be here
   apart.mergesTables = false; // lookups of merged tables cannot be told apart
   apart.keepsSource = false;
   if (llvm::Error error = compile(apart, context))

@@ -12,6 +12,8 @@
 #include "genrec/Target/EmitC/Fields.h"
 #include "genrec_rt/kinds.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -38,7 +40,9 @@ private:
   FieldsAttr optimizer(OptimizerAttr attribute, bool onTable);
   FieldsAttr init(InitAttr attribute);
 
-  void capacity(DomainOp domain);
+  /// Emits the function that bounds a domain's rows, and returns its name.
+  std::string capacity(DomainOp domain);
+  std::string makeUnique(const std::string &name);
   Rows domains();
   Rows features();
   Rows tables();
@@ -50,6 +54,7 @@ private:
   FieldsAttr stepOp(const StepOp &op, int64_t number);
   FieldsAttr program(ProgramOp program, const StageNames &stages);
 
+  llvm::StringSet<> names; ///< of functions
   const ModelIndex &index;
   OpBuilder &builder;
   EmitCBuilder b;
@@ -164,11 +169,11 @@ private:
 };
 } // namespace
 
-void Describer::capacity(DomainOp domain) {
+std::string Describer::capacity(DomainOp domain) {
   auto symbol = FlatSymbolRefAttr::get(domain.getSymNameAttr());
   Type list = b.pointer(b.i64());
   FunctionType type = builder.getFunctionType({list, list}, {b.i64()});
-  std::string name = "capacity_" + makeIdentifier(domain.getSymName());
+  std::string name = makeUnique("capacity_" + makeIdentifier(domain.getSymName()));
   auto function = emitc::FuncOp::create(builder, domain.getLoc(), name, type);
   function.setSpecifiersAttr(builder.getStrArrayAttr({"static"}));
   Block *entry = function.addEntryBlock();
@@ -183,6 +188,15 @@ void Describer::capacity(DomainOp domain) {
   // A domain that no program makes has no formula; the value is never used.
   emitc::ReturnOp::create(builder, b.loc, rows ? rows->value : b.integer(1));
   builder.setInsertionPointAfter(function);
+  return name;
+}
+
+/// Symbols that differ may be one identifier: "user.weight" and "user_weight".
+std::string Describer::makeUnique(const std::string &name) {
+  std::string unique = name;
+  for (int64_t count = 2; !names.insert(unique).second; ++count)
+    unique = name + "_" + std::to_string(count);
+  return unique;
 }
 
 Describer::Rows Describer::domains() {
@@ -199,8 +213,7 @@ Describer::Rows Describer::domains() {
     if (domain.getSource())
       fields.text("source", *domain.getSource());
     if (domain.getKind() == DomainKind::derived || domain.getKind() == DomainKind::step) {
-      capacity(domain);
-      fields.name("capacity", "capacity_" + makeIdentifier(domain.getSymName()));
+      fields.name("capacity", capacity(domain));
     }
     Operation *maker = index.getMaker(FlatSymbolRefAttr::get(domain.getSymNameAttr()));
     if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))

@@ -5,6 +5,7 @@
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
 #include <cmath>
@@ -150,20 +151,31 @@ std::string genrec::getCppInitializer(Attribute value, bool isOuter) {
 // Names
 //===----------------------------------------------------------------------===//
 
+/// Keywords of C++20, and names that emitted code or its headers have. Macros are upper case, but
+/// for those of CUDA and a few.
 static bool isReserved(StringRef name) {
-  static const llvm::StringSet<> words = {
-      "alignas",   "alignof",  "and",      "asm",      "auto",     "bool",     "break",
-      "case",      "catch",    "char",     "class",    "const",    "continue", "default",
-      "delete",    "do",       "double",   "else",     "enum",     "explicit", "export",
-      "extern",    "false",    "float",    "for",      "friend",   "genrec",   "goto",
-      "if",        "inline",   "int",      "kernels",  "long",     "mutable",  "namespace",
-      "new",       "not",      "nullptr",  "operator", "or",       "private",  "protected",
-      "public",    "register", "requires", "return",   "short",    "signed",   "sizeof",
-      "static",    "struct",   "switch",   "template", "this",     "throw",    "true",
-      "try",       "typedef",  "typeid",   "typename", "union",    "unsigned", "using",
-      "virtual",   "void",     "volatile", "while",    "xor",      "int64_t",  "int32_t",
-      "uint64_t",  "uint32_t", "uint8_t",  "size_t",   "linux",    "unix"};
-  return words.contains(name);
+  static constexpr StringLiteral kWords =
+      "alignas alignof and and_eq asm auto bitand bitor bool break case catch char "
+      "char16_t char32_t char8_t class co_await co_return co_yield compl concept const "
+      "const_cast consteval constexpr constinit continue decltype default delete do double "
+      "dynamic_cast else enum errno explicit export extern false float for friend genrec "
+      "goto if inline int int32_t int64_t kernels linux long mutable namespace new "
+      "noexcept not not_eq nullptr operator or or_eq private protected public register "
+      "reinterpret_cast requires return short signed size_t sizeof static static_assert "
+      "static_cast stderr stdin stdout struct switch template this thread_local throw true "
+      "try typedef typeid typename uint32_t uint64_t uint8_t union unix unsigned using "
+      "virtual void volatile wchar_t while xor xor_eq";
+  static const llvm::StringSet<> words = [] {
+    SmallVector<StringRef> parts;
+    kWords.split(parts, ' ');
+    llvm::StringSet<> set;
+    set.insert_range(parts);
+    return set;
+  }();
+  constexpr int kShortestMacro = 3; // letters: columns are called I1 and C2
+  const bool isMacro =
+      llvm::none_of(name, llvm::isLower) && llvm::count_if(name, llvm::isUpper) >= kShortestMacro;
+  return words.contains(name) || isMacro || name.starts_with("__") || name.starts_with("cuda");
 }
 
 std::string CppNames::make(StringRef wanted) {
