@@ -4,6 +4,7 @@
 #include "Importer.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -133,10 +134,15 @@ Attribute Importer::importTensor(const schema::TensorValue &value, Location loca
     for (double number : *floats)
       numbers.push_back(builder.getFloatAttr(element, number));
   else
-    for (int64_t number : *ints)
-      numbers.push_back(IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(), number,
-                                                        /*isSigned=*/true,
-                                                        /*implicitTrunc=*/true)));
+    for (int64_t number : *ints) {
+      unsigned bits = element.getIntOrFloatBitWidth();
+      bool holds = bits == 1 ? number == 0 || number == 1 : llvm::isIntN(bits, number);
+      if (!holds) {
+        emitError(location) << "a constant of " << element << " cannot hold " << number;
+        return {};
+      }
+      numbers.push_back(IntegerAttr::get(element, APInt(bits, number, /*isSigned=*/bits > 1)));
+    }
   if (static_cast<int64_t>(numbers.size()) != type.getNumElements()) {
     emitError(location) << "a constant of " << type.getNumElements() << " elements comes with "
                         << numbers.size() << " numbers";

@@ -125,8 +125,7 @@ def expect_catalogue(source: object, what: str, place: Place, position: int) -> 
     """
     if isinstance(source, Catalogue):
         return source
-    by_name = place.part("catalogue")
-    place = by_name if by_name != place else place.part(position)
+    place = place.argument(position, "catalogue")
     if isinstance(source, str | PathLike):
         help = f"make one of the file, in the model's __init__: gr.catalogue({fspath(source)!r}, id=...)"
         raise ModelError(f"{what} takes a catalogue, got the path {fspath(source)!r}", place, "", help)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from genrec.emit import emit_effect
+from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
 from genrec.labels import is_column, scalar
 from genrec.nn.ranking import weigh_by_variance
-from genrec.operands import as_value
+from genrec.operands import as_value, constant
 from genrec.ops import cast, conjunction
 from genrec.rules import common_domain
 from genrec.source import Place
@@ -26,6 +26,16 @@ def is_weighed(weight: ValueLike | None, rows: Value, place: Place) -> Value | N
         return None
     factor = cast(given, float32, part.named(""))
     return conjunction(factor != 0.0, None if is_column(factor) else factor.valid)
+
+
+def where_weighed(label: Value, weight: ValueLike | None, place: Place) -> Value:
+    """`label`, but 0 in rows of no weight: a NaN there would be one in the loss, and in all gradients."""
+    weighed = is_weighed(weight, label, place)
+    if weighed is None:
+        return label
+    zero = constant(0.0, label.dtype, place.named(""))
+    taken = [weighed, label, zero]
+    return emit("select", taken, label.domain, label.shape, label.dtype, place.named(""), label.valid)
 
 
 @dataclass(frozen=True, eq=False)

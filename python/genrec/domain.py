@@ -14,6 +14,7 @@ from genrec.source import find_place
 
 if TYPE_CHECKING:
     from genrec.catalogues import Catalogue
+    from genrec.types import ElementType
     from genrec.value import Value
 
 
@@ -229,6 +230,11 @@ class Domain:
         if schema is None or not schema.has_elements:
             return None
         return self._feature(schema.features[ELEMENT])
+
+    def _element_type(self) -> "ElementType | None":
+        """The type of the entries of a list of plain values; None for any other domain."""
+        schema = self._feature_schema()
+        return schema.features[ELEMENT].type.plain if schema is not None and schema.has_elements else None
 
     # -- ops -----------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ that is negative, NaN or infinite ends the run, too.
 from typing import NoReturn
 
 from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vectors_of
-from genrec.declared_losses import Required, declare_loss, is_weighed
+from genrec.declared_losses import Required, declare_loss, is_weighed, where_weighed
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.hints import OF_LOSS, public_names, raise_missing
@@ -19,7 +19,7 @@ from genrec.labels import expect_logits, expect_one_domain, labelled, scalar
 from genrec.nn import functional
 from genrec.nn.functional import rows_of_floats
 from genrec.operands import as_value
-from genrec.ops import as_ids, cast, conjunction, detach, squeeze, where
+from genrec.ops import as_ids, both_valid, cast, conjunction, detach, squeeze, where
 from genrec.precision import product_attributes
 from genrec.ranking import NO_SCORE, items_scored, scores
 from genrec.recording import ValueType
@@ -104,9 +104,13 @@ def bce_with_logits(
     if truth.shape:
         raise ModelError("the label of 'bce_with_logits' must be one number per row", place.part(1), truth._label())
     valid, unsmoothed = truth.valid, truth
+    truth = where_weighed(truth, weight, place)
     if smoothing := _check_smoothing(label_smoothing, place):
         truth = truth * (1.0 - smoothing) + smoothing / 2.0
-    x = emit("bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place)
+    x = emit(
+        "bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place,
+        both_valid(prediction, truth),
+    )  # fmt: skip
     # Errors name the original column, not the converted value. A bool needs no check.
     checked = given if not given.shape and given.dtype.is_number else unsmoothed
     required = None if given.dtype.name == "bool" else Required(checked, 0.0, 1.0)
@@ -170,7 +174,10 @@ def _cross_entropy(
     expect_one_domain("softmax_cross_entropy", logits, label, place)
     items = items_scored(logits)
     options = {"label_smoothing": smoothing} if smoothing and items is None else {}
-    x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place, **options)
+    x = emit(
+        "softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place, both_valid(logits, label),
+        **options,
+    )  # fmt: skip
     if smoothing and items is not None:
         x = _smooth_over_items(x, logits, smoothing)
     required = Required(label, 0.0, float(logits.shape[0] - 1), items)
@@ -217,6 +224,7 @@ def mse(
     """
     place = find_place()
     value, truth = labelled("mse", "the prediction", prediction, label, place)
+    truth = where_weighed(truth, weight, place)
     difference = value - truth
     return declare_loss(difference * difference, truth.valid, weight, name, scale, place, log_variance)
 
@@ -246,6 +254,7 @@ def mae(
     """
     place = find_place()
     value, truth = labelled("mae", "the prediction", prediction, label, place)
+    truth = where_weighed(truth, weight, place)
     return declare_loss(abs(value - truth), truth.valid, weight, name, scale, place, log_variance)
 
 
@@ -356,7 +365,7 @@ def sampled_softmax(
             place.part(0), rows._label(), f"the items are {vectors._label()}",
         )  # fmt: skip
     x = emit(
-        "sampled_softmax", [rows, target, vectors], rows.domain, (), float32, place,
+        "sampled_softmax", [rows, target, vectors], rows.domain, (), float32, place, target.valid,
         negatives=negatives, shared=shared, temperature=float(temperature), stream=0, **product_attributes(float32),
     )  # fmt: skip
     return declare_loss(x, target.valid, weight, name, scale, place)
@@ -435,7 +444,7 @@ def in_batch_softmax(
         place,
         (1, 1, 1, int(log_q is not None), int(valid is not None)),
     )
-    x = Value(rows._recording, op.results[0], rows.domain, place)
+    x = Value(rows._recording, op.results[0], rows.domain, place)  # 0 in rows that do not count
     return declare_loss(x, valid, weight, name, scale, place)
 
 

@@ -323,11 +323,29 @@ def _emit_metric(
     place: Place,
     **attributes: Any,
 ) -> None:
+    _claim_values(kind, unique, x, attributes, place)
     optional = [label, valid, key, weight]
     emit_effect(
         "metric", [x, *(one for one in optional if one is not None)], place.named(unique),
         (1, *(int(one is not None) for one in optional)), kind=Enum("metric_kind", kind), name=unique, **attributes,
     )  # fmt: skip
+
+
+def _claim_values(kind: str, name: str, x: Value, attributes: dict[str, Any], place: Place) -> None:
+    """Raises `ModelError` where an evaluation already has a value of one of the names that a metric's values have."""
+    names = [name, f"{name}.skipped"] if kind == "gauc" else [name]
+    if kind == "ranking":
+        prefix = "" if name == "ranking" else f"{name}."
+        measures = ("hr", "recall", "ndcg") if "per_list" in attributes else ("hr", "ndcg")
+        names = [f"{prefix}mrr", *(f"{prefix}{measure}@{n}" for measure in measures for n in attributes["at"])]
+    taken: dict[str, Place] = x._recording.cache.setdefault("names of metrics' values", {})
+    for one in names:
+        if one == "loss":
+            raise ModelError("a metric cannot be named 'loss': evaluations call their loss so", place.part("name"))
+        if one in taken:
+            help = f"the other is at {taken[one]}; give one of them another name="
+            raise ModelError(f"two metrics have a value '{one}'", place.part("name"), "", help)
+        taken[one] = place
 
 
 def __getattr__(name: str) -> NoReturn:

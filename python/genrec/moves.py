@@ -374,7 +374,12 @@ def split_rows(x: Value) -> tuple[Value, ...]:
             place.part("self"),
             x._label(),
         )
-    return tuple(
-        emit("split_rows", [x, source], source, x.shape, x.dtype, place, part=index)
-        for index, source in enumerate(origin.sources)
-    )
+
+    def part(value: Value, index: int, at: Place, valid: Value | None = None) -> Value:
+        source = origin.sources[index]
+        return emit("split_rows", [value, source], source, value.shape, value.dtype, at, valid, part=index)
+
+    parts = range(len(origin.sources))
+    if x.valid is None:
+        return tuple(part(x, index, place) for index in parts)
+    return tuple(part(x, index, place, part(x.valid, index, place.named("valid"))) for index in parts)

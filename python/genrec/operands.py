@@ -1,6 +1,8 @@
 """What ops are given, as values: a number, a list of numbers or a parameter becomes a value shared by all rows."""
 
 import inspect
+import math
+import sys
 from collections.abc import Sequence
 
 from genrec.domain import Domain
@@ -8,12 +10,12 @@ from genrec.errors import ModelError
 from genrec.parameter import Parameter
 from genrec.recording import Tensor, ValueType, current
 from genrec.source import Part, Place
-from genrec.types import ElementType, bool_, element_type, float32, int64
+from genrec.types import RANGES, ElementType, bool_, element_type, float32, int64
 from genrec.value import Number, Value
 
 
-def as_value(given: object, place: Place, like: Value | None = None, what: str = "an operand") -> Value:
-    """`given` as a value. Numbers take the element type of `like`, else float32 (int64 for integers). Raises
+def as_value(given: object, place: Place, like: Value | ElementType | None = None, what: str = "an operand") -> Value:
+    """`given` as a value. Numbers take the element type (of) `like`, else float32 (int64 for integers). Raises
     `ModelError` at `place` if `given` is neither a value nor convertible to one.
     """
     if isinstance(given, Value):
@@ -40,7 +42,7 @@ def as_value(given: object, place: Place, like: Value | None = None, what: str =
         raise ModelError(f"{what} must be a value, got None", place, "", help)
     numbers = _numbers(given)
     if numbers is not None:
-        return constant(numbers, like.dtype if like is not None else None, place)
+        return constant(numbers, like.dtype if isinstance(like, Value) else like, place)
     help = ""
     if isinstance(given, list | tuple) and any(isinstance(one, Value) for one in given):
         help = "gr.concat([...]) joins values to one row, gr.stack([...]) makes a list of them"
@@ -61,6 +63,18 @@ def _numbers(given: object) -> Number | list[Number] | None:
     return None
 
 
+def dtype_among(given: Sequence[object]) -> ElementType | None:
+    """The element type of the first of `given` that has one, which numbers beside it take."""
+    for one in given:
+        if isinstance(one, Value):
+            return one.dtype
+        if isinstance(one, Parameter):
+            return float32
+        if isinstance(one, Domain) and one._element_type() is not None:
+            return one._element_type()
+    return None
+
+
 def constant(numbers: Number | Sequence[Number], dtype: ElementType | str | None, place: Place) -> Value:
     """A shared scalar or vector of constants."""
     flat = list(numbers) if isinstance(numbers, Sequence) else [numbers]
@@ -68,13 +82,8 @@ def constant(numbers: Number | Sequence[Number], dtype: ElementType | str | None
         dtype = bool_ if all(isinstance(n, bool) for n in flat) else int64
         dtype = float32 if any(isinstance(n, float) for n in flat) else dtype
     kind = element_type(dtype).plain
-    if kind.is_integer and any(n != int(n) for n in flat):
-        raise ModelError(
-            f"a constant of {kind} cannot hold {next(n for n in flat if n != int(n))}",
-            place,
-            "",
-            "convert the other operand first: .astype(gr.float32)",
-        )
+    for number in flat:
+        _check_holds(kind, number, place)
     shape = (len(flat),) if isinstance(numbers, Sequence) else ()
     type_ = ValueType("", shape, kind.name)
     recording = current("a constant")
@@ -82,6 +91,23 @@ def constant(numbers: Number | Sequence[Number], dtype: ElementType | str | None
     tensor = Tensor(type_, tuple(convert(n) for n in flat))
     op = recording.emit("constant", [], [type_], {"value": tensor}, place.named(""))
     return Value(recording, op.results[0], None, place)
+
+
+def _check_holds(kind: ElementType, number: Number, place: Place) -> None:
+    """Raises `ModelError` where a constant of `kind` would be another number than `number`."""
+    if kind.is_float:
+        if isinstance(number, int) and abs(number) > sys.float_info.max:
+            raise ModelError(f"a constant of {kind} cannot hold so large a number, only up to 1.8e308", place)
+        return
+    low, high = RANGES[kind.name]
+    is_whole = not isinstance(number, float) or number.is_integer()
+    if is_whole and low <= number <= high:
+        return
+    wider = "float32" if not is_whole else "int64" if -(2**63) <= number < 2**63 else "float64"
+    only = "" if not is_whole and math.isfinite(number) else f", only {low} to {high}"
+    only = ", only False and True" if kind.name == "bool" else only
+    help = f"convert the other operand first: .astype(gr.{wider})"
+    raise ModelError(f"a constant of {kind} cannot hold {number}{only}", place, "", help)
 
 
 def expect_float(x: Value, what: str, place: Place, *part: Part) -> None:

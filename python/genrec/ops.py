@@ -7,9 +7,10 @@ that a mistake is an error at that line and not in the compiler.
 from collections.abc import Sequence
 
 from genrec import methods, moves
+from genrec.domain import Domain
 from genrec.emit import emit
 from genrec.errors import ModelError
-from genrec.operands import as_value, expect_float
+from genrec.operands import as_value, constant, dtype_among, expect_float
 from genrec.recording import Enum
 from genrec.rules import broadcast, common_domain, listed, mixing, same_dtype
 from genrec.source import Part, Place, find_place
@@ -23,7 +24,7 @@ def _operands(given: Sequence[ValueLike], place: Place, parts: Sequence[Sequence
     """The operands of an elementwise op as values; numbers become constants with the element type of the other
     operands.
     """
-    like = next((one for one in given if isinstance(one, Value)), None)
+    like = dtype_among(given)
     return [as_value(one, place.part(*part), like) for one, part in zip(given, parts, strict=True)]
 
 
@@ -167,6 +168,10 @@ def negation(x: Value) -> Value:
 def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
     """`on_true` where the condition holds, else `on_false`, elementwise.
 
+    Null where the condition is null, and where what it takes is: `gr.where(x.valid, x, 0.0)` has no nulls. A null
+    condition that counts as false is `gr.fill_missing(condition, False)`. Rows with a condition per element are null
+    where any of the three is.
+
     Args:
         condition: bools, such as `x > 0`.
         on_true: what is taken where it is true; a number stands for itself in every row.
@@ -182,7 +187,8 @@ def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
     """
     place = find_place()
     parts = ((0,), (1,), (2,))
-    like = next((one for one in (on_true, on_false) if isinstance(one, Value)), None)
+    condition = as_value(condition, place.part(0), what="the condition of gr.where")
+    like = dtype_among((on_true, on_false))
     if isinstance(on_true, int | float) and isinstance(on_false, float):
         on_true = float(on_true)
     elif isinstance(on_false, int) and isinstance(on_true, float):
@@ -193,7 +199,21 @@ def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
     same_dtype("where", values[1], values[2], place, parts[1:])
     domain = common_domain("where", values, place, parts)
     shape = broadcast("where", values, place, parts)
-    return emit("select", values, domain, shape, values[1].dtype, place, both_valid(*values[1:]))
+    return emit("select", values, domain, shape, values[1].dtype, place, _valid_where(*values, domain=domain))
+
+
+def _valid_where(condition: Value, on_true: Value, on_false: Value, domain: Domain | None) -> Value | None:
+    """Which rows of `where` are not null: those with a condition and a value that it takes."""
+    yes, no = on_true.valid, on_false.valid
+    if condition.shape or yes is no:  # rows may take elements of both
+        return both_valid(condition, on_true, on_false)
+    if yes is condition:  # of `where(x.valid, x, y)`
+        taken = no
+    else:
+        place = condition._place.named("valid")
+        flags = [one if one is not None else constant(True, "bool", place) for one in (yes, no)]
+        taken = emit("select", [condition, *flags], domain, (), condition.dtype, place)
+    return conjunction(condition.valid, taken)
 
 
 @methods.define
@@ -282,7 +302,7 @@ def row_reduce(kind: str, x: Value) -> Value:
         raise ModelError(f"'row_{kind}' takes rows of one size [d]", place.part("self"), x._label())
     if not x.dtype.is_number or (kind == "mean" and not x.dtype.is_float):
         expect_float(x, f"'row_{kind}'", place, "self")
-    return emit("row_reduce", [x], x.domain, (), x.dtype, place, kind=Enum("reduce_kind", kind))
+    return emit("row_reduce", [x], x.domain, (), x.dtype, place, x.valid, kind=Enum("reduce_kind", kind))
 
 
 @methods.define
@@ -300,7 +320,7 @@ def columns(x: Value, index: object) -> Value:
     if isinstance(wanted, int):
         if not -size <= wanted < size:
             raise ModelError(f"column {wanted} of rows of size {size}", place, x._label())
-        one = emit("slice_columns", [x], x.domain, (1,), x.dtype, place, offset=wanted % size)
+        one = emit("slice_columns", [x], x.domain, (1,), x.dtype, place, x.valid, offset=wanted % size)
         return squeeze(one, place)
     if not isinstance(wanted, slice) or wanted.step not in (None, 1):
         raise ModelError("columns are taken by x[:, a:b] or x[:, i]", place, x._label())
@@ -308,7 +328,7 @@ def columns(x: Value, index: object) -> Value:
     if begin >= end or not _within(wanted, size):
         raise ModelError(f"columns {wanted.start or 0}:{'' if wanted.stop is None else wanted.stop} of rows of size "
                          f"{size}", place, x._label())  # fmt: skip
-    return emit("slice_columns", [x], x.domain, (end - begin,), x.dtype, place, offset=begin)
+    return emit("slice_columns", [x], x.domain, (end - begin,), x.dtype, place, x.valid, offset=begin)
 
 
 def _within(wanted: slice, size: int) -> bool:
@@ -328,14 +348,14 @@ def squeeze(x: Value, place: Place) -> Value:
     """Rows of shape [1] as scalars; others unchanged. The sum of one element is the element."""
     if x.shape != (1,):
         return x
-    return emit("row_reduce", [x], x.domain, (), x.dtype, place, kind=Enum("reduce_kind", "sum"))
+    return emit("row_reduce", [x], x.domain, (), x.dtype, place, x.valid, kind=Enum("reduce_kind", "sum"))
 
 
 def concat(*parts: ValueLike | Sequence[ValueLike]) -> Value:
     """Rows joined end to end: what a layer over several features takes.
 
     Written `gr.concat(a, b, c)` or `gr.concat([a, b, c])`. Parts of ancestors are fanned out to the deepest domain
-    among the parts; nothing else fans out by itself.
+    among the parts; nothing else fans out by itself. A row is null where one of its parts is.
 
     Shape:
         [d1], [d2], … (a number per row counts as [1]) in, [d1 + d2 + …] out.
@@ -371,4 +391,4 @@ def concat(*parts: ValueLike | Sequence[ValueLike]) -> Value:
     width = sum(value.shape[0] if value.shape else 1 for value in values)
     if len(values) == 1 and values[0].shape:
         return values[0]
-    return emit("concat_columns", values, deepest, (width,), values[0].dtype, place)
+    return emit("concat_columns", values, deepest, (width,), values[0].dtype, place, both_valid(*values))

@@ -94,10 +94,13 @@ def listed(parts: Sequence[object]) -> tuple[list[Any], list[tuple[Part, ...]]]:
 
 
 def whole(number: object, what: str, place: Place) -> int:
-    """`number` as an int. Raises `ModelError` at `place` where it is none."""
+    """`number` as an int of 64 bits. Raises `ModelError` at `place` where it is none."""
     try:
         if not isinstance(number, bool):
-            return operator.index(number)  # type: ignore[arg-type]
+            result = operator.index(number)  # type: ignore[arg-type]
+            if not -(2**63) <= result < 2**63:
+                raise ModelError(f"{what} must be from -2^63 to 2^63 - 1, as an int64, got {result}", place)
+            return result
     except TypeError:
         pass
     raise ModelError(f"{what} must be a whole number, got {number!r}", place)

@@ -127,7 +127,8 @@ class Schema:
             gr.Schema.from_parquet("train/day=*/", "valid.parquet")
 
         A column that is null throughout (Arrow's type null) has the type that another of the files has. Without one it
-        is left out, as are several columns of one name: a model that reads them is an error that says so.
+        is left out, as are several columns of one name and columns with a dot in their name: a model that reads them is
+        an error that says so.
 
         `nullable` names the features (dotted paths) in which nulls are allowed, `padding` the id that is padding in a
         list of ids. `parallel={"history": ["movie", "time"]}` makes one domain of several list columns of one length.
@@ -250,12 +251,13 @@ def _build(name: str, column: str, fields: Fields, depth: int = 0) -> ListSchema
     _check_depth(depth, column)
     result = ListSchema(name, column)
     for key, value in fields.items():
+        if isinstance(value, LeftOut):
+            result.left_out[key] = value
+            continue
         if not isinstance(key, str) or not key or "." in key:
             raise ValueError(f"the name of a feature must be a string without dots, got {key!r}")
         path = f"{column}.{key}" if column else key
-        if isinstance(value, LeftOut):
-            result.left_out[key] = value
-        elif isinstance(value, ElementType | str):
+        if isinstance(value, ElementType | str):
             result.features[key] = Feature(key, path, element_type(value))
         elif isinstance(value, parallel):
             result.children[key] = _build_parallel(key, column, value)
@@ -314,7 +316,11 @@ def _fields(schema: "Iterable[pa.Field]", source: str, prefix: str = "", depth: 
     fields: dict[str, Any] = {}
     for entry in schema:
         path = f"{prefix}{entry.name}"
-        if entry.name in fields:
+        if not entry.name or "." in entry.name:
+            help = "names of features have no dots, which part the steps of a path: give it another when writing data"
+            kind = "no name" if not entry.name else "a dot in its name"
+            fields[entry.name] = LeftOut(f"column '{path}' of {source} has {kind}", help)
+        elif entry.name in fields:
             help = "which one is meant cannot be told: give them different names when the data is written"
             fields[entry.name] = LeftOut(f"{source} has several columns '{path}'", help)
         else:

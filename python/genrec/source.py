@@ -61,6 +61,11 @@ class Place:
             return self
         return _place_of(self.file, node)
 
+    def argument(self, position: int, name: str) -> "Place":
+        """The argument of a call that is written `name=`, or is the one at `position`."""
+        by_name = self.part(name)
+        return by_name if by_name != self else self.part(position)
+
     @property
     def text(self) -> str:
         """The expression as written, on one line; empty when its source cannot be read."""

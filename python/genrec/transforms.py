@@ -92,7 +92,7 @@ def mod(x: ValueLike, divisor: int) -> Value:
     value = as_value(x, place.part(0))
     if not value.dtype.is_integer:
         raise ModelError(f"gr.mod takes integers, got {value.dtype.name}", place.part(0), value._label())
-    divisor = counted(divisor, "the divisor of gr.mod", place.part(1))
+    divisor = counted(divisor, "the divisor of gr.mod", place.argument(1, "divisor"))
     value = cast(value, int64, place.named(""))
     return emit("mod", [value], value.domain, value.shape, int64, place, value.valid, divisor=divisor)
 
@@ -323,8 +323,8 @@ def clip(x: ValueLike, low: float | None = None, high: float | None = None) -> V
     if low is not None and high is not None and not low <= high:
         raise ModelError(f"gr.clip needs low <= high, got [{low:g}, {high:g}]", place)
     if low is not None:
-        value = maximum(value, low)
-    return minimum(value, high) if high is not None else value
+        value = maximum(value, as_value(low, place.argument(1, "low"), like=value))
+    return minimum(value, as_value(high, place.argument(2, "high"), like=value)) if high is not None else value
 
 
 def fill_missing(x: ValueLike, value: float) -> Value:
@@ -353,7 +353,7 @@ def fill_missing(x: ValueLike, value: float) -> Value:
             "gr.fill_missing replaces nulls, but this column has none", place.part(0), column._label(),
             "declare the column nullable in the schema: gr.float32.nullable()",
         )  # fmt: skip
-    other = as_value(value, place.part(1), like=column)
+    other = as_value(value, place.argument(1, "value"), like=column)
     return emit("select", [column.valid, column, other], column.domain, column.shape, column.dtype, place)
 
 

@@ -6,6 +6,9 @@ _FLOATS = ("float32", "float64")
 _INTEGERS = ("int32", "int64")
 _UNITS = ("s", "ms", "us", "ns")
 
+RANGES = {"bool": (0, 1), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+"""The least and the greatest value of the types that hold whole numbers."""
+
 
 @dataclass(frozen=True)
 class ElementType:
@@ -48,6 +51,9 @@ class ElementType:
         """
         if not self.is_integer:
             raise ValueError(f"padding is for ids (int32 or int64), not for {self.name}")
+        low, high = RANGES[self.name]
+        if not low <= with_id <= high:
+            raise ValueError(f"the padding id {with_id} is no {self.name}, which lies in {low} to {high}")
         return replace(self, padding_id=with_id)
 
     def vector(self, size: int) -> "ElementType":

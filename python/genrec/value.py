@@ -36,8 +36,9 @@ class Value(Operators):
 
     Arithmetic works elementwise on rows of one domain; shared values and numbers go with any. A row of shape [] is
     repeated along a row of shape [d]. `valid` marks nulls: a bool per row, false for null, or None if no row is null.
-    Nulls read as 0; a null id looks up the zero vector, a null label has weight 0 in a loss. `elements_valid` is the
-    same per element of rows [k]: false where `gr.top_k` found no item, which outputs write as null.
+    A null row stays null through ops that work row by row, but for layers with weights, which read a null of a column
+    as 0; a null id looks up the zero vector, a null label has weight 0 in a loss. `elements_valid` is the same per
+    element of rows [k]: false where `gr.top_k` found no item, which outputs write as null.
 
     Example:
         >>> x = gr.Table("item", dim=16)(batch.history.item)

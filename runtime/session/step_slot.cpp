@@ -469,9 +469,12 @@ std::string StepSlot::describeOp(int32_t op) const {
   const genrec_op_desc &desc = shared.model.ops[op];
   std::string text = std::string("op '") + (desc.name ? desc.name : "") + "'";
   // One place would be as likely wrong as right of a kernel that was fused from several lines.
-  const std::string what = desc.what ? desc.what : "";
-  if (what.ends_with(')') && what.find(", ", what.rfind('(')) != std::string::npos)
-    return text + ", fused from " + what + ", which -O 0 keeps apart,";
+  std::string what = desc.what ? desc.what : "";
+  if (what.ends_with(')') && what.find(", ", what.rfind('(')) != std::string::npos) {
+    if (size_t names = what.find("; of "); names != std::string::npos)
+      what.erase(names, 1); // semicolons part what an error says
+    return text + ", fused (-O 0 keeps lines apart) from " + what;
+  }
   if (desc.location.name && *desc.location.name)
     text += std::string(" ('") + desc.location.name + "')";
   std::string where = describe(desc.location);

@@ -168,3 +168,30 @@ def test_writes_lists_of_structs(tmp_path):
     assert pa.types.is_large_list(field) or pa.types.is_list(field)
     assert [f.name for f in field.value_type] == ["item", "next"]
     assert not list(path.parent.glob("*.partial"))
+
+
+@pytest.mark.parametrize(("fraction", "late"), [(0.9, 9), (0.7, 7), (0.3, 3), (0.1, 1), (0.05, 1)])
+def test_temporal_split_takes_the_share_of_the_rows(fraction, late):
+    """10 * (1 - 0.9) is a little less than 1."""
+    frame = pl.DataFrame({"time": range(10)})
+    assert [part.height for part in data.temporal_split(frame, time="time", fraction=fraction)] == [10 - late, late]
+    assert [part.height for part in data.temporal_split(frame.clear(), time="time", fraction=fraction)] == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Int64, pl.UInt64])
+def test_files_that_share_ids_may_have_integers_of_any_width(dtype):
+    _, mapping = data.encode_ids(pl.DataFrame({"movie": pl.Series([1, 70_000], dtype=pl.Int32)}), "movie")
+    frame, _ = data.encode_ids(pl.DataFrame({"movie": pl.Series([3, 1, None], dtype=dtype)}), "movie", mapping)
+    assert frame["movie"].to_list() == [2, 0, None]
+    assert mapping.encode(pl.Series("movie", [1], dtype=dtype)).to_list() == [0]
+
+
+def test_strings_and_integers_share_no_ids():
+    mapping = data.IdMapping(["a", "b"])
+    frame = pl.DataFrame({"movie": pl.Series([None, 1], dtype=pl.Int16)})
+    for encode in (lambda: mapping.encode(frame["movie"]), lambda: data.encode_ids(frame, "movie", mapping)):
+        with pytest.raises(data.DataError, match=r"'movie' is of integers \(Int16\), but the mapping is of strings"):
+            encode()
+    assert len(mapping) == 2
+    cast = frame.with_columns(pl.col("movie").cast(pl.String))
+    assert data.encode_ids(cast, "movie", mapping)[0]["movie"].to_list() == [None, 2]

@@ -5,7 +5,8 @@ import subprocess
 import genrec as gr
 import pytest
 from genrec import nn
-from model_writing import EXAMPLES, import_model, translate, write_example, write_ranker
+from genrec.recording import Tensor, ValueType
+from model_writing import EXAMPLES, find_tool, import_model, translate, write_example, write_ranker
 
 EVERYTHING = """\
 event = batch.history.truncate(20)
@@ -133,6 +134,22 @@ def test_the_compiler_names_the_users_line(tmp_path, monkeypatch):
         "   21 |         x = nn.relu(self.user(batch.user))",
         "      |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
     ]
+
+
+@pytest.mark.parametrize(("element", "number"), [("int32", 3_000_000_000), ("bool", 2)])
+def test_a_constant_beyond_its_type(element, number, tmp_path, monkeypatch):
+    """Of a file that another front end wrote: Python's refuses it."""
+    monkeypatch.chdir(tmp_path)
+    module = write_ranker(tmp_path, "gr.output(x=(batch.user * 2).astype(gr.float32))")
+    recording = gr.record(module.Ranker(), module.schema)
+    constant = next(op for op in recording.ops if op.name == "constant")
+    constant.attributes["value"] = Tensor(ValueType("", (), element), (number,))
+    gr.write_model(recording, "beyond.genrec")
+    command = [find_tool("genrec-compile"), "beyond.genrec", "--emit=mlir", "-o", "-"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode != 0
+    kind = {"int32": "i32", "bool": "i1"}[element]
+    assert f"ranker.py:21: error: a constant of '{kind}' cannot hold {number}\n" in result.stderr
 
 
 def test_many_columns(tmp_path):

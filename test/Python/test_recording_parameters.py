@@ -92,3 +92,21 @@ def test_tables_say_how_they_store_values():
     ):
         with pytest.raises((TypeError, ValueError), match=words):
             gr.Table("t", dim=2, **wrong)
+
+
+def test_whole_numbers_beside_a_parameter_are_floats():
+    scale = gr.Parameter((3,), gr.init.ones())
+
+    def forward(batch):
+        kept = gr.where(batch.history.price > 0.0, scale, 0)
+        return [scale * 2, 1 - scale, gr.maximum(scale, 0), gr.minimum(1, scale), kept]
+
+    _, ops, values = record(forward, scale=scale)
+    assert all(value.dtype == gr.float32 for value in values)
+    assert all(one.attributes["value"].type.element == "float32" for one in ops["constant"])
+
+
+def test_whole_numbers_beside_a_list_of_floats_are_floats():
+    schema = gr.Schema({"user": gr.int64, "score": [gr.float32]})
+    _, _, value = record(lambda batch: gr.maximum(batch.score, 0), schema)
+    assert value.dtype == gr.float32

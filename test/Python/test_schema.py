@@ -4,6 +4,7 @@ import genrec as gr
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from model_writing import record_with
 
 HISTORY = pa.list_(
     pa.struct([("movie", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("tags", pa.list_(pa.int64()))])
@@ -258,3 +259,23 @@ def test_several_columns_of_one_name(tmp_path):
         with pytest.raises(gr.FeatureError, match="'request' has no feature 'x'\n") as caught:
             gr.record(Reads(), schema)
         assert f"{twice} has several columns 'x'; which one is meant cannot be told" in str(caught.value)
+
+
+def test_a_column_with_a_dot_in_its_name_is_left_out(tmp_path):
+    entry = pa.struct([("x.y", pa.float32()), ("item", pa.int64())])
+    columns = pa.schema([("user", pa.int64()), ("a.b", pa.int64()), ("history", pa.list_(entry))])
+    path = write(tmp_path / "t.parquet", columns)
+    schema = gr.Schema.from_parquet(path)
+    assert schema.columns == ["user", "history.item"]
+    assert "a.b (left out: column 'a.b' of " in str(schema)
+    for name, read in (("a.b", lambda batch: batch["a.b"]), ("history.x.y", lambda batch: batch.history["x.y"])):
+        with pytest.raises(gr.FeatureError, match=f"column '{name}' of .* has a dot in its name"):
+            record_with(lambda batch, read=read: gr.output(x=read(batch)), schema)
+    with pytest.raises(gr.DataError, match=r"column 'a\.b' of .* has a dot in its name"):
+        gr.Schema.from_parquet(path, nullable=["a.b"])
+
+
+def test_a_padding_id_is_of_its_type():
+    with pytest.raises(ValueError, match="the padding id 2147483648 is no int32"):
+        gr.int32.padded(2**31)
+    assert gr.int64.padded(2**31).padding_id == 2**31

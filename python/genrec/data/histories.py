@@ -153,6 +153,9 @@ def temporal_split(
     if fraction is not None:
         if not 0 < fraction < 1:
             raise DataError(f"fraction is {fraction}; it must lie between 0 and 1")
-        at = frame[time].sort()[int(frame.height * (1 - fraction))]
+        if frame.is_empty():
+            return frame, frame
+        # Rounded first: 10 * (1 - 0.9) is 0.9999…, but 1 of 10 rows is meant.
+        at = frame[time].sort()[int(round(frame.height * (1 - fraction), 6))]
     late = pl.col(time) >= at
     return frame.filter(~late), frame.filter(late)

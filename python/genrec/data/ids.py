@@ -58,11 +58,15 @@ class IdMapping:
         """Ids (int64) of a column's values; nulls stay null.
 
         Raises:
-            DataError: a value is unknown; the message names it and its row.
+            DataError: a value is unknown; the message names it and its row. Or the column is of strings and the mapping
+                of integers, or the other way round.
         """
+        self._check_kind(series)
+        # The column's values rather than the mapping's: these need not fit the column's type.
+        present = series.drop_nulls().unique()
         ids = series.replace_strict(
-            pl.Series(self._values, dtype=series.dtype) if self._values else pl.Series([], dtype=series.dtype),
-            pl.Series(range(len(self._values)), dtype=pl.Int64),
+            present,
+            pl.Series([self._ids.get(value) for value in present.to_list()], dtype=pl.Int64),
             default=None,
             return_dtype=pl.Int64,
         )
@@ -73,6 +77,20 @@ class IdMapping:
                 f"column {series.name!r}, row {row}: {series[row]!r} is not in the mapping; extend it first"
             )
         return ids.alias(series.name)
+
+    def _check_kind(self, series: pl.Series) -> None:
+        """Raises `DataError` for a column of strings where the mapping has integers only, or the other way round."""
+        first = series.drop_nulls().head(1).to_list()
+        if not first or not self._values:
+            return
+        is_text = isinstance(first[0], str)
+        if not any(isinstance(value, str) == is_text for value in self._values):
+            kinds = ("strings", "integers") if is_text else ("integers", "strings")
+            target = "pl.Int64" if is_text else "pl.String"
+            raise DataError(
+                f"column {series.name!r} is of {kinds[0]} ({series.dtype}), but the mapping is of {kinds[1]}; "
+                f"cast it first: pl.col({series.name!r}).cast({target}), or give it a mapping of its own"
+            )
 
     def decode(self, series: pl.Series) -> pl.Series:
         """The values behind a column of ids; nulls stay null."""
@@ -103,7 +121,7 @@ def encode_ids(frame: pl.DataFrame, column: str, mapping: IdMapping | None = Non
 
     Args:
         frame: rows of any kind.
-        column: strings or integers; nulls stay null.
+        column: strings or integers, of any width; nulls stay null.
         mapping: one that several files share.
 
     Example:
@@ -114,5 +132,6 @@ def encode_ids(frame: pl.DataFrame, column: str, mapping: IdMapping | None = Non
     if column not in frame.columns:
         raise DataError(f"no column {column!r}; the frame has {frame.columns}")
     mapping = mapping if mapping is not None else IdMapping()
+    mapping._check_kind(frame[column])  # before values are added
     mapping.extend(frame[column].drop_nulls().unique(maintain_order=True).to_list())
     return frame.with_columns(mapping.encode(frame[column])), mapping

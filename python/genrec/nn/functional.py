@@ -231,7 +231,7 @@ def softmax(x: ValueLike) -> Value:
     """
     place = find_place()
     value = rows_of_floats(x, "'softmax'", 0)
-    return emit("softmax", [value], value.domain, value.shape, value.dtype, place)
+    return emit("softmax", [value], value.domain, value.shape, value.dtype, place, value.valid)
 
 
 def dropout(x: ValueLike, rate: float) -> Value:
@@ -258,7 +258,9 @@ def dropout(x: ValueLike, rate: float) -> Value:
         raise ModelError("'dropout' draws per row, but this value is shared by all rows", place.part(0), value._label())
     if rate == 0:
         return value
-    return emit("dropout", [value], value.domain, value.shape, value.dtype, place, rate=float(rate), stream=0)
+    return emit(
+        "dropout", [value], value.domain, value.shape, value.dtype, place, value.valid, rate=float(rate), stream=0
+    )
 
 
 def l2_normalize(x: ValueLike, eps: float = 1e-6) -> Value:
@@ -273,7 +275,7 @@ def l2_normalize(x: ValueLike, eps: float = 1e-6) -> Value:
     """
     place = find_place()
     value = rows_of_floats(x, "'l2_normalize'", 0)
-    return emit("l2_normalize", [value], value.domain, value.shape, value.dtype, place, eps=float(eps))
+    return emit("l2_normalize", [value], value.domain, value.shape, value.dtype, place, value.valid, eps=float(eps))
 
 
 def layer_norm(x: ValueLike, scale: ValueLike | None = None, bias: ValueLike | None = None, eps: float = 1e-5) -> Value:
@@ -300,8 +302,9 @@ def layer_norm(x: ValueLike, scale: ValueLike | None = None, bias: ValueLike | N
     check_weights("layer_norm", value, given)
     segments = (1, int(scale is not None), int(bias is not None))
     return emit(
-        "layer_norm", [value, *given], value.domain, value.shape, value.dtype, place, segments=segments, eps=float(eps)
-    )
+        "layer_norm", [value, *given], value.domain, value.shape, value.dtype, place, value.valid, segments,
+        eps=float(eps),
+    )  # fmt: skip
 
 
 def rms_norm(x: ValueLike, scale: ValueLike | None = None, eps: float = 1e-6) -> Value:
@@ -323,7 +326,7 @@ def rms_norm(x: ValueLike, scale: ValueLike | None = None, eps: float = 1e-6) ->
     value = rows_of_floats(x, "'rms_norm'", 0)
     given = [as_value(one, place) for one in (scale,) if one is not None]
     check_weights("rms_norm", value, given)
-    return emit("rms_norm", [value, *given], value.domain, value.shape, value.dtype, place, eps=float(eps))
+    return emit("rms_norm", [value, *given], value.domain, value.shape, value.dtype, place, value.valid, eps=float(eps))
 
 
 def linear(x: ValueLike, weight: ValueLike, bias: ValueLike | None = None) -> Value:

@@ -11,6 +11,7 @@ from genrec.init import Initializer
 from genrec.moves import position
 from genrec.nn import functional
 from genrec.nn.module import Module
+from genrec.operands import constant
 from genrec.ops import as_ids
 from genrec.parameter import Parameter
 from genrec.source import find_place
@@ -163,7 +164,8 @@ class Dropout(Module):
 
 class Embedding(Module):
     """A dense parameter of `count` vectors, looked up by index: for few, fixed indices such as a slot or a weekday. An
-    index outside [0, count) reads the first or the last vector. For ids that are many or open-ended use `gr.Table`.
+    index outside [0, count) reads the first or the last vector, a null index reads zeros. For ids that are many or
+    open-ended use `gr.Table`.
 
     Args:
         count: how many vectors.
@@ -191,7 +193,11 @@ class Embedding(Module):
         """
         place = find_place()
         ids = as_ids(index, f"the index of nn.Embedding({self.count}, {self.dim})", place.part(0))
-        return emit("embedding", [ids, self.weight.value()], ids.domain, (self.dim,), float32, place)
+        vectors = emit("embedding", [ids, self.weight.value()], ids.domain, (self.dim,), float32, place)
+        if ids.valid is None:
+            return vectors
+        zero = constant(0.0, float32, place)  # as of a null id of a table
+        return emit("select", [ids.valid, vectors, zero], ids.domain, (self.dim,), float32, place)
 
 
 def _embedding_init() -> Initializer:

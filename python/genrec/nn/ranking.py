@@ -13,7 +13,7 @@ from genrec.nn import functional
 from genrec.nn.layers import MLP, Linear
 from genrec.nn.module import Module
 from genrec.operands import as_value
-from genrec.ops import concat, squeeze
+from genrec.ops import both_valid, concat, squeeze
 from genrec.parameter import Parameter
 from genrec.precision import product_attributes
 from genrec.rules import common_domain, listed
@@ -136,8 +136,9 @@ def mixture(experts: ValueLike, logits: ValueLike, top_k: int = 0) -> Value:
             f"top_k of 'mixture' must be 0 (all) to {count}, the experts, got {top_k}", place.part("top_k")
         )
     return emit(
-        "mixture", [outputs, gates], outputs.domain, (outputs.shape[0] // count,), outputs.dtype, place, top_k=top_k
-    )
+        "mixture", [outputs, gates], outputs.domain, (outputs.shape[0] // count,), outputs.dtype, place,
+        both_valid(outputs, gates), top_k=top_k,
+    )  # fmt: skip
 
 
 class MMoE(Module):
