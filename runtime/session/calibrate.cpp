@@ -12,6 +12,7 @@
 #include "genrec_rt/parallel.h"
 #include "profile.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -192,6 +193,22 @@ std::optional<Roofline> loadRoofline(const std::string &path, const std::string 
   } catch (const std::exception &) { // damaged: as if it were not there
   }
   return std::nullopt;
+}
+
+std::string limitsFile(const std::string &given, bool ofDevice, const std::string &processor) {
+  if (!given.empty())
+    return given;
+  std::string path = rooflinePath(ofDevice);
+  std::ifstream file(path);
+  const Json known = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const bool isTold =
+      known.is_object() && known.contains("processor") && known["processor"].is_string();
+  const std::string other = isTold ? known["processor"].get<std::string>() : processor;
+  if (std::getenv("GENREC_MACHINE") && other != processor)
+    throw Error("$GENREC_MACHINE is '" + path + "', which has the limits of " + other +
+                    ", not of " + processor,
+                "unset it, or pass --out <file>");
+  return path;
 }
 
 std::string describeRoofline(const Roofline &roofline) {

@@ -25,6 +25,10 @@ std::optional<Roofline> loadRoofline(const std::string &path, const std::string 
 /// As lines for a person.
 std::string describeRoofline(const Roofline &roofline);
 
+/// The file to write: `given`, or else that of rooflinePath. Throws Error where $GENREC_MACHINE
+/// names one that has another processor's limits, which may be there to predict that one.
+std::string limitsFile(const std::string &given, bool ofDevice, const std::string &processor);
+
 /// Writes the file, and its folder where that is missing. Throws Error.
 void saveRoofline(const Roofline &roofline, const std::string &path);
 

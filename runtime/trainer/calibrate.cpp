@@ -3,16 +3,22 @@
 #include "../session/calibrate.h"
 #include "commands.h"
 #include "genrec_rt/device.h"
+#include "genrec_rt/error.h"
 
 #include <cstdio>
 
 namespace genrec::rt {
 
 int runCalibrate(const genrec_model_desc &model, const Flags &flags) {
-  const std::string path = flags.out.empty() ? rooflinePath(model.device) : flags.out;
-  const Roofline roofline =
-      model.device ? std::unique_ptr<genrec_rt_device>(model.device())->open(nullptr)->calibrate()
-                   : calibrate(flags.threads);
+  std::unique_ptr<Device> device;
+  if (model.device)
+    device = std::unique_ptr<genrec_rt_device>(model.device())->open(nullptr);
+  if (device && device->info().isEmulated && flags.out.empty())
+    throw Error("an emulated device is as fast as this machine lets it be: its limits are not kept",
+                "calibrate a model compiled with --target=cuda on a GPU; or pass --out <file>");
+  const std::string path =
+      limitsFile(flags.out, device != nullptr, device ? device->info().name : processorName());
+  const Roofline roofline = device ? device->calibrate() : calibrate(flags.threads);
   saveRoofline(roofline, path);
   std::printf("%swritten to %s\n", describeRoofline(roofline).c_str(), path.c_str());
   return 0;

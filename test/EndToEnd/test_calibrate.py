@@ -75,6 +75,24 @@ def test_a_device_has_limits_of_its_own(limits: dict[str, Path]) -> None:
         assert len(measured["copies"]) == len(measured["gathers"]) >= 2
 
 
+def test_limits_of_others_are_not_written_over(
+    models: dict[str, gr.CompiledModel], limits: dict[str, Path], tmp_path: Path
+) -> None:
+    """An emulated device's are kept where they are asked for alone; $GENREC_MACHINE may name a machine to predict."""
+
+    def calibrate(program: Path, *flags: str, machine: Path) -> str:
+        environment = os.environ | {"GENREC_MACHINE": str(machine)}
+        done = subprocess.run([program, *flags], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        return done.stderr
+
+    assert "--out <file>" in calibrate(models["cuda-emulated"].binary, "calibrate", machine=tmp_path / "none.json")
+    before = limits["cuda-emulated"].read_bytes()
+    for program in ((models["cpu"].binary, "calibrate"), (BUILD / "bin" / "genrec-calibrate",)):
+        assert "has the limits of emulated device, not of " in calibrate(*program, machine=limits["cuda-emulated"])
+    assert limits["cuda-emulated"].read_bytes() == before
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda-emulated"])
 def test_times_are_predicted_from_limits_of_the_same_kind(
     models: dict[str, gr.CompiledModel], limits: dict[str, Path], rows: Path, target: str, tmp_path: Path

@@ -24,7 +24,7 @@ RESERVED = [
         "static_assert",
     ),
     *("thread_local", "co_await", "reinterpret_cast", "NULL", "INT64_MAX", "errno", "NAN", "INFINITY", "M_PI", "EOF"),
-    *("stdin", "__global__", "__host__", "cudaEventDefault", "kernels", "genrec", "int64_t"),
+    *("stdin", "__global__", "__host__", "_Complex", "_Float16", "M_E", "P_tmpdir", "math_errhandling", "cudaEventDefault", "kernels", "genrec", "int64_t"),
 ]
 
 

@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
       "that\n`genrec-compile --explain` and `train --profile` predict times from. Best on an idle "
       "machine.");
   int32_t threads = 0;
-  std::string path = rooflinePath(/*ofDevice=*/false);
+  std::string path;
   app.set_version_flag("--version",
                        "genrec-calibrate " GENREC_VERSION ", built with " GENREC_BUILT_WITH);
   app.add_option("--threads", threads, "threads to measure with (default: all cores)")
@@ -28,6 +28,7 @@ int main(int argc, char **argv) {
     return reportParseError("genrec-calibrate", app, error);
   }
   try {
+    path = limitsFile(path, /*ofDevice=*/false, processorName());
     Roofline roofline = calibrate(threads);
     saveRoofline(roofline, path);
     std::printf("%swritten to %s\n", describeRoofline(roofline).c_str(), path.c_str());

@@ -269,6 +269,7 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint
     shapes.push_back({program, rt::kColumnRows / getRowMapping(kernel).lanes, pointers,
                       index.getDomain(kernel.getDomain().getType().getDomain())});
     sharedBytes = std::max(sharedBytes, function->columnBytes);
+    assert(sharedBytes <= (48 << 10) && "a launch of columns asks for no more shared memory");
     llvm::append_range(inputs, kernel.getInputs());
     llvm::append_range(results, kernel.getResults());
     domains.push_back(kernel.getDomain());

@@ -151,15 +151,16 @@ std::string genrec::getCppInitializer(Attribute value, bool isOuter) {
 // Names
 //===----------------------------------------------------------------------===//
 
-/// Keywords of C++20, and names that emitted code or its headers have. Macros are upper case, but
-/// for those of CUDA and a few.
+/// Keywords of C++20, and names that emitted code or its headers have. Macros are upper case, or
+/// one such letter and what it is about (M_PIf), but for those of CUDA and a few.
 static bool isReserved(StringRef name) {
   static constexpr StringLiteral kWords =
       "alignas alignof and and_eq asm auto bitand bitor bool break case catch char "
       "char16_t char32_t char8_t class co_await co_return co_yield compl concept const "
       "const_cast consteval constexpr constinit continue decltype default delete do double "
       "dynamic_cast else enum errno explicit export extern false float for friend genrec "
-      "goto if inline int int32_t int64_t kernels linux long mutable namespace new "
+      "goto if inline int int32_t int64_t kernels linux long math_errhandling mutable namespace "
+      "new "
       "noexcept not not_eq nullptr operator or or_eq private protected public register "
       "reinterpret_cast requires return short signed size_t sizeof static static_assert "
       "static_cast stderr stdin stdout struct switch template this thread_local throw true "
@@ -175,7 +176,10 @@ static bool isReserved(StringRef name) {
   constexpr int kShortestMacro = 3; // letters: columns are called I1 and C2
   const bool isMacro =
       llvm::none_of(name, llvm::isLower) && llvm::count_if(name, llvm::isUpper) >= kShortestMacro;
-  return words.contains(name) || isMacro || name.starts_with("__") || name.starts_with("cuda");
+  const bool isOfHeader = name.size() > 1 && llvm::isUpper(name[0]) && name[1] == '_';
+  const bool isOfCompiler =
+      name.size() > 1 && name[0] == '_' && (name[1] == '_' || llvm::isUpper(name[1]));
+  return words.contains(name) || isMacro || isOfHeader || isOfCompiler || name.starts_with("cuda");
 }
 
 std::string CppNames::make(StringRef wanted) {

@@ -105,7 +105,12 @@ DeviceInfo findDevice(Communicator *comm) {
     GENREC_CUDA_CHECK(cudaSetDevice(number));
     requireCode(seen[number]);
   });
-  return {number, seen[number].name, textOf(uuidOf(seen[number]))};
+#if defined(GENREC_SIMT)
+  constexpr bool kIsEmulated = true;
+#else
+  constexpr bool kIsEmulated = false;
+#endif
+  return {number, seen[number].name, textOf(uuidOf(seen[number])), kIsEmulated};
 }
 
 } // namespace genrec::rt::cuda

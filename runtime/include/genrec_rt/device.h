@@ -46,6 +46,7 @@ struct DeviceInfo {
   int32_t number = 0; ///< among those that this process sees
   std::string name;   ///< "NVIDIA H200"
   std::string uuid;   ///< "GPU-…", of no other device
+  bool isEmulated = false;
 };
 
 /// Bytes of a device's memory.

@@ -5,7 +5,7 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/kernels/cuda/launch.h"
-#include "genrec_rt/kernels/cuda/linear_products.h"
+#include "genrec_rt/kernels/cuda/library_products.h"
 #include "genrec_rt/kernels/cuda/rows.h"
 
 #include <algorithm>
@@ -19,16 +19,17 @@ namespace {
 /// Working sets: what second-level caches hold in part, and memory. An emulated device measures
 /// the host, so that only the code matters.
 #if defined(GENREC_SIMT)
-constexpr int64_t kWorkingSets[] = {4096, 131072}, kProductRows = 64, kInner = 32, kColumns = 32,
-                  kElementRepeats = 1;
+constexpr int64_t kWorkingSets[] = {4096, 131072}, kProductRows = 64, kProductInner = 32,
+                  kProductColumns = 32, kElementRepeats = 1;
 constexpr int kCalls = 2, kLaunches = 1;
 #else
 constexpr int64_t kMi = 1 << 20;
 constexpr int64_t kWorkingSets[] = {16 * kMi, 64 * kMi, 256 * kMi, 2048 * kMi},
-                  kProductRows = 32768, kInner = 1024, kColumns = 4096, kElementRepeats = 512;
+                  kProductRows = 32768, kProductInner = 1024, kProductColumns = 4096,
+                  kElementRepeats = 512;
 constexpr int kCalls = 10, kLaunches = 10;
 #endif
-constexpr int64_t kRowFloats = 64, kRowBytes = 4 * kRowFloats, kMostRows = 1 << 20;
+constexpr int64_t kRowFloats = 64, kRowBytes = 4 * kRowFloats, kMostPicks = 1 << 20;
 constexpr int kBlockThreads = 256, kChains = 8;
 
 __global__ void nothing() {}
@@ -138,7 +139,8 @@ double Calibration::elementwiseRate() {
   return 2.0 * static_cast<double>(threads * kElementRepeats) * kChains / time;
 }
 
-/// Of rows with a weight, as layers have them; of bfloat16, rows that were rounded before.
+/// Of rows with a weight, as layers have them, by the library where it is found; of bfloat16, rows
+/// that were rounded before.
 double Calibration::productRate(bool bf16) {
   DeviceArray<float> x("calibrate.x"), weight("calibrate.weight"), y("calibrate.y");
   DeviceArray<genrec_domain> rows("calibrate.rows");
@@ -150,20 +152,25 @@ double Calibration::productRate(bool bf16) {
                                     cudaMemcpyHostToDevice, stream));
   waitForStream(stream);
   product.capacity = kProductRows;
-  product.k = product.ldX = kInner;
-  product.n = product.ldY = kColumns;
+  product.k = product.ldX = kProductInner;
+  product.n = product.ldY = kProductColumns;
   product.bf16 = bf16;
-  float *from = x.ensure(kProductRows * kInner, stream);
-  float *by = weight.ensure(kInner * kColumns, stream);
+  float *from = x.ensure(kProductRows * kProductInner, stream);
+  float *by = weight.ensure(kProductInner * kProductColumns, stream);
   // No zeros: products of them take less power. 0x3C3C3C3C is 0.0115, two of bfloat16 likewise.
-  GENREC_CUDA_CHECK(cudaMemsetAsync(from, 0x3C, kProductRows * kInner * sizeof(float), stream));
-  GENREC_CUDA_CHECK(cudaMemsetAsync(by, 0x3C, kInner * kColumns * sizeof(float), stream));
+  GENREC_CUDA_CHECK(
+      cudaMemsetAsync(from, 0x3C, kProductRows * kProductInner * sizeof(float), stream));
+  GENREC_CUDA_CHECK(
+      cudaMemsetAsync(by, 0x3C, kProductInner * kProductColumns * sizeof(float), stream));
   product.x = bf16 ? nullptr : from;
   product.roundedX = bf16 ? reinterpret_cast<const Bf16 *>(from) : nullptr;
   product.weight = by;
-  product.y = y.ensure(kProductRows * kColumns, stream);
-  const double time = seconds([&] { multiply(product, stream); });
-  return 2.0 * static_cast<double>(kProductRows * kInner * kColumns) / time;
+  product.y = y.ensure(kProductRows * kProductColumns, stream);
+  DeviceArray<char> scratch("calibrate.scratch");
+  const int64_t bytes = fastestScratchBytes(product);
+  char *space = bytes > 0 ? scratch.ensure(bytes, stream) : nullptr;
+  const double time = seconds([&] { multiplyFastest(product, space, stream); });
+  return 2.0 * static_cast<double>(kProductRows * kProductInner * kProductColumns) / time;
 }
 
 /// Bytes read and written per second.
@@ -181,7 +188,7 @@ double Calibration::copyRate(int64_t bytes) {
 /// Bytes of rows per second, read at random and written one after another: what a kernel that adds
 /// them up reads may not be less.
 double Calibration::gatherRate(int64_t bytes) {
-  const int64_t rows = bytes / kRowBytes, picks = std::min(rows, kMostRows);
+  const int64_t rows = bytes / kRowBytes, picks = std::min(rows, kMostPicks);
   DeviceArray<float> table("calibrate.table"), gathered("calibrate.gathered");
   DeviceArray<const float *> places("calibrate.places");
   float *from = table.ensure(rows * kRowFloats, stream);

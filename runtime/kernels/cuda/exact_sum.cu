@@ -20,14 +20,14 @@ constexpr int kSumWords = kExactSumBytes / sizeof(Word);
 static_assert(kWords <= kSumWords);
 
 /// What a launch does for each of some sums.
-template <class T> struct Group {
+template <class T> struct ExactGroup {
   T of[kMostExactSums];
 };
 
 /// Row y of the grid adds up sum y. Digits are added up without carries: 2^31 floats of a batch fit
 /// into a limb.
 __global__ void __launch_bounds__(kThreads)
-    addLimbs(__grid_constant__ const Group<ExactTerms> terms, Word *all) {
+    addLimbs(__grid_constant__ const ExactGroup<ExactTerms> terms, Word *all) {
   const auto &[rows, capacity, values, counts] = terms.of[blockIdx.y];
   Word *limbs = all + blockIdx.y * kSumWords;
   __shared__ Word ofBlock[kWords];
@@ -90,7 +90,7 @@ __device__ float nearest(const int64_t (&limbs)[kDigits]) {
   return ldexpf(static_cast<float>(mantissa), cut + kLowestExponent);
 }
 
-__device__ float rounded(const int64_t (&words)[kWords]) {
+__device__ float roundedSum(const int64_t (&words)[kWords]) {
   if (words[nan] || (words[positive] && words[negative]))
     return __uint_as_float(0x7FC00000u);
   if (words[positive] || words[negative])
@@ -111,7 +111,7 @@ __device__ float rounded(const int64_t (&words)[kWords]) {
 
 /// A thread adds the limbs of all ranks of a sum, and rounds it.
 __global__ void __launch_bounds__(kMostExactSums)
-    roundLimbs(__grid_constant__ const Group<ExactLimbs> group, int32_t count) {
+    roundLimbs(__grid_constant__ const ExactGroup<ExactLimbs> group, int32_t count) {
   const auto own = static_cast<int32_t>(threadIdx.x);
   if (own >= count)
     return;
@@ -123,13 +123,13 @@ __global__ void __launch_bounds__(kMostExactSums)
     for (int word = 0; word < kWords; ++word)
       words[word] += limbs[word];
   }
-  *of.sum = rounded(words);
+  *of.sum = roundedSum(words);
 }
 
 /// Calls body(group, first, count) for groups of `all`.
 template <class T, class Body> void inGroups(std::span<const T> all, const Body &body) {
   for (size_t first = 0; first < all.size(); first += kMostExactSums) {
-    Group<T> group{};
+    ExactGroup<T> group{};
     const size_t count = std::min<size_t>(all.size() - first, kMostExactSums);
     std::ranges::copy(all.subspan(first, count), group.of);
     body(group, static_cast<int64_t>(first), static_cast<int32_t>(count));
@@ -142,7 +142,7 @@ void addExactly(std::span<const ExactTerms> terms, void *limbs, cudaStream_t str
   if (terms.empty())
     return;
   GENREC_CUDA_CHECK(cudaMemsetAsync(limbs, 0, terms.size() * kExactSumBytes, stream));
-  inGroups(terms, [&](const Group<ExactTerms> &group, int64_t first, int32_t count) {
+  inGroups(terms, [&](const ExactGroup<ExactTerms> &group, int64_t first, int32_t count) {
     int64_t most = 0;
     for (const ExactTerms &of : group.of)
       most = std::max(most, of.capacity);
@@ -154,7 +154,7 @@ void addExactly(std::span<const ExactTerms> terms, void *limbs, cudaStream_t str
 }
 
 void roundExactly(std::span<const ExactLimbs> limbs, cudaStream_t stream) {
-  inGroups(limbs, [&](const Group<ExactLimbs> &group, int64_t, int32_t count) {
+  inGroups(limbs, [&](const ExactGroup<ExactLimbs> &group, int64_t, int32_t count) {
     GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kMostExactSums}), roundLimbs, group, count);
   });
 }

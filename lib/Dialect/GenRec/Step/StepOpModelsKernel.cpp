@@ -158,22 +158,33 @@ bool genrec::isParameterUpdate(Operation *op) {
   return llvm::all_of(kernel.getBody().front(), isElementwise);
 }
 
-/// Whether each row of `kernel` reads its own rows of inputs, or what all rows share, of no more
-/// columns than a block of a device has for itself.
-static bool readsOwnRowsAlone(RowKernelOp kernel) {
+/// Whether a block of a device has room for a row of values of `type` as a column: of floats, which
+/// are reduced in 32 KiB of shared memory at most.
+static bool fitsColumn(Type type) {
+  if (auto row = dyn_cast<RowType>(type))
+    return row.getWidth() <= rt::kMostColumnWidth;
+  auto vector = dyn_cast<VectorType>(type);
+  return !vector ||
+         (vector.getElementType().isF32() && vector.getNumElements() <= rt::kMostColumnWidth);
+}
+
+/// Whether each row of `kernel` reads its own rows of inputs, or what all rows share, and is
+/// reduced by itself.
+static bool reducesOwnRows(RowKernelOp kernel) {
   for (auto role : kernel.getOperandRoles().getAsRange<OperandRoleAttr>())
     if (role.getValue() != OperandRole::aligned && role.getValue() != OperandRole::shared)
       return false;
-  return llvm::all_of(kernel.getBody().front().getArguments(), [](BlockArgument argument) {
-    auto vector = dyn_cast<VectorType>(argument.getType());
-    return !vector || vector.getNumElements() <= rt::kMostColumnWidth;
-  });
+  Block &body = kernel.getBody().front();
+  return llvm::all_of(body.getArgumentTypes(), fitsColumn) && llvm::all_of(body, [](Operation &op) {
+           return (isElementwise(op) || isa<vector::ReductionOp>(op)) &&
+                  llvm::all_of(op.getResultTypes(), fitsColumn);
+         });
 }
 
 Operation *genrec::getReductionReader(Operation *op) {
   auto kernel = dyn_cast<RowKernelOp>(op);
   if (!kernel || kernel.getNumResults() != 1 || storesRows(kernel) || getRowBlock(kernel) ||
-      !kernel.getDomain().getDefiningOp<ParameterRowsOp>() || !readsOwnRowsAlone(kernel))
+      !kernel.getDomain().getDefiningOp<ParameterRowsOp>() || !reducesOwnRows(kernel))
     return nullptr;
   OpResult result = kernel->getResult(0);
   if (kernel.getKernelResultRole(0) != ResultRole::aligned ||
@@ -181,10 +192,7 @@ Operation *genrec::getReductionReader(Operation *op) {
       !llvm::all_equal(result.getUsers()))
     return nullptr;
   Operation *reader = *result.user_begin();
-  bool isReduction = llvm::all_of(kernel.getBody().front(), [](Operation &inner) {
-    return isElementwise(inner) || isa<vector::ReductionOp>(inner);
-  });
-  return isReduction && getStage(reader) == getStage(kernel) ? reader : nullptr;
+  return getStage(reader) == getStage(kernel) ? reader : nullptr;
 }
 
 /// What kernels of one launch have in common; nothing where `op` has a launch of its own.
