@@ -135,8 +135,9 @@ TEST_F(TrainerTest, MistakesInFlagsAreToldWithTheRule) {
     EXPECT_EQ(wrong.err,
               "tiny: error: " + what + "\n  help: " + command + "--help lists what there is\n");
   };
-  expect({}, "a command is needed: one of train, evaluate, predict, export, info", "");
-  expect({"fly"}, "there is no command 'fly': give one of train, evaluate, predict, export, info",
+  expect({}, "a command is needed: one of train, evaluate, predict, export, info, calibrate", "");
+  expect({"fly"},
+         "there is no command 'fly': give one of train, evaluate, predict, export, info, calibrate",
          "");
   expect({"trian", "--data", "x.parquet"}, "there is no command 'trian'; did you mean 'train'?",
          "");
