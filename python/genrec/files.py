@@ -11,8 +11,9 @@ ENDINGS = (".parquet", ".parq", ".pq")
 
 
 def files_of(path: str | PathLike[str]) -> list[str]:
-    """The files of a path: the file itself, all Parquet files below a folder (sorted), or the matches of a pattern;
-    also several of these, separated by commas. An existing path is not split at its commas.
+    """The files of a path: the file itself, all Parquet files below a folder (sorted), or the matches of a pattern, in
+    which `**` is any number of folders; also several of these, separated by commas. An existing path is not split
+    there.
 
     Raises `DataError` if there is no such file.
     """
@@ -22,7 +23,7 @@ def files_of(path: str | PathLike[str]) -> list[str]:
     if os.path.isdir(text):
         return _in_folder(text)
     if not os.path.exists(text) and glob.has_magic(text):
-        found = sorted(glob.glob(os.path.expanduser(text)))
+        found = _matches(text)
         if not found:
             raise DataError(f"no file matches {text!r}")
         return [file for one in found for file in (_in_folder(one) if os.path.isdir(one) else [one])]
@@ -30,7 +31,36 @@ def files_of(path: str | PathLike[str]) -> list[str]:
 
 
 def _is_there(text: str) -> bool:
-    return os.path.exists(text) or (glob.has_magic(text) and bool(glob.glob(os.path.expanduser(text))))
+    return os.path.exists(text) or (glob.has_magic(text) and bool(_matches(text)))
+
+
+def _matches(pattern: str) -> list[str]:
+    """What a pattern matches, sorted; a component `**` is any number of folders, and at the end all that lies below."""
+    above, recursive, below = f"/{pattern}".partition("/**/")
+    if not recursive:
+        return sorted(glob.glob(os.path.expanduser(pattern.removesuffix("/**"))))
+    tops = glob.glob(os.path.expanduser(above[1:] or ("." if pattern.startswith("**/") else "/")))
+    entered: set[tuple[int, int]] = set()
+    folders = [folder for top in sorted(tops) for folder in _folders(top, entered)]
+    return sorted({path for folder in folders for path in _matches(os.path.join(folder, below))})
+
+
+def _folders(folder: str, entered: set[tuple[int, int]]) -> Iterator[str]:
+    """`folder` and the folders below it, but hidden ones, following links; each once."""
+    if not os.path.isdir(folder) or not _enter(folder, entered):
+        return
+    yield folder
+    for entry in os.scandir(folder):
+        if not entry.name.startswith((".", "_")):
+            yield from _folders(entry.path, entered)
+
+
+def _enter(folder: str, entered: set[tuple[int, int]]) -> bool:
+    """Whether `folder` was not visited yet: links may form cycles."""
+    status = os.stat(folder)
+    known = (status.st_dev, status.st_ino) in entered
+    entered.add((status.st_dev, status.st_ino))
+    return not known
 
 
 def _in_folder(folder: str) -> list[str]:
@@ -42,10 +72,8 @@ def _in_folder(folder: str) -> list[str]:
 
 def _walk(folder: str, entered: set[tuple[int, int]]) -> Iterator[str]:
     """The Parquet files below `folder`, following links. Each folder is visited once, since links may form cycles."""
-    status = os.stat(folder)
-    if (status.st_dev, status.st_ino) in entered:
+    if not _enter(folder, entered):
         return
-    entered.add((status.st_dev, status.st_ino))
     for entry in os.scandir(folder):
         if entry.name.startswith((".", "_")):
             continue

@@ -101,9 +101,9 @@ std::string dataDifference(const std::vector<DataFile> &was, const std::vector<D
       continue;
     std::string text = "file " + std::to_string(i + 1) + " of the " + is[i].role + ", " +
                        is[i].path + ", has ";
-    return text + (was[i].bytes == is[i].bytes
-                       ? "other content"
-                       : std::to_string(is[i].bytes) + " bytes") +
+    return text +
+           (was[i].bytes == is[i].bytes ? "other content"
+                                        : "other bytes, " + std::to_string(is[i].bytes) + ",") +
            " than " + was[i].path + " had" +
            (was[i].bytes == is[i].bytes ? "" : " (" + std::to_string(was[i].bytes) + ")");
   }

@@ -105,12 +105,51 @@ void addFolder(const std::string &folder, std::vector<std::string> &files, Notes
   files.insert(files.end(), walk.files.begin(), walk.files.end());
 }
 
-void addPattern(const std::string &pattern, std::vector<std::string> &files, Notes *notes) {
+std::vector<std::string> globbed(const std::string &pattern) {
   glob_t found{};
-  int status = glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
+  glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
   std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
-  if (status != 0 || paths.empty())
+  return paths;
+}
+
+/// Adds `folder` and the folders below it, but hidden ones, following links.
+void addFolders(const fs::path &folder, std::set<std::pair<dev_t, ino_t>> &entered,
+                std::vector<std::string> &folders) {
+  struct stat status{};
+  if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+      !entered.insert({status.st_dev, status.st_ino}).second)
+    return;
+  folders.push_back(folder.string());
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (!isHidden(at->path().filename().string()))
+      addFolders(at->path(), entered, folders);
+}
+
+/// What a pattern matches, sorted. A component ** is any number of folders, none as well, and at
+/// the end all that lies below.
+std::vector<std::string> matches(const std::string &pattern) {
+  size_t at = pattern.starts_with("**/") ? 0 : pattern.find("/**/");
+  if (at == std::string::npos)
+    return globbed(pattern.ends_with("/**") ? pattern.substr(0, pattern.size() - 3) : pattern);
+  const std::string base = at == 0 && pattern[0] == '*' ? "." : pattern.substr(0, at + 1);
+  const std::string rest = pattern.substr(pattern.find("**/", at) + 3);
+  std::vector<std::string> folders, paths;
+  std::set<std::pair<dev_t, ino_t>> entered;
+  for (const std::string &top : globbed(base))
+    addFolders(top, entered, folders);
+  for (const std::string &folder : folders)
+    for (std::string &path : matches((fs::path(folder) / rest).string()))
+      paths.push_back(std::move(path));
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+void addPattern(const std::string &pattern, std::vector<std::string> &files, Notes *notes) {
+  std::vector<std::string> paths = matches(pattern);
+  if (paths.empty())
     throw Error("no file matches '" + pattern + "'");
   for (const std::string &path : paths) {
     std::error_code ignored;
@@ -128,10 +167,7 @@ bool isThere(const std::string &entry) {
   std::error_code ignored;
   if (fs::exists(entry, ignored))
     return true;
-  glob_t found{};
-  bool matches = isPattern(entry) && glob(entry.c_str(), GLOB_TILDE, nullptr, &found) == 0;
-  globfree(&found);
-  return matches;
+  return isPattern(entry) && !matches(entry).empty();
 }
 
 void addOne(const std::string &entry, std::vector<std::string> &files, Notes *notes) {

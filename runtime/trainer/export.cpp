@@ -40,6 +40,7 @@ public:
 
   Json run() {
     requireFolder("--out", flags.out);
+    requireCatalogues();
     writeTensors(kParameterFile, true);
     writeTensors(kTableFile, false);
     if (hasItemOutputs())
@@ -50,6 +51,20 @@ public:
   }
 
 private:
+  /// Before anything is written.
+  void requireCatalogues() const {
+    std::vector<int32_t> needed;
+    if (hasItemOutputs())
+      needed = neededCatalogues(*session, {itemMode()});
+    else
+      for (int32_t domain = 0; domain < model.domain_count; ++domain)
+        if (model.domains[domain].kind == GENREC_DOMAIN_CATALOGUE &&
+            !catalogueFile(model, flags, domain).empty())
+          needed.push_back(domain);
+    for (int32_t domain : needed)
+      listFiles(requireCatalogueFile(model, flags, domain));
+  }
+
   void finish(SafetensorsWriter &writer, const std::string &name) {
     writer.note("model", model.name);
     std::string path = flags.out + "/" + name;

@@ -1,9 +1,12 @@
 """Schemas by hand and from Parquet files."""
 
+import os
+
 import genrec as gr
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from genrec.files import files_of
 from model_writing import record_with
 
 HISTORY = pa.list_(
@@ -62,9 +65,12 @@ def test_folders_and_patterns(tmp_path):
     (tmp_path / "day=2" / "notes.txt").write_text("no Parquet")
     (tmp_path / "day=2" / "around").symlink_to(tmp_path / "day=2")
     expected = ["user", "history.item"]
-    for path in ("", "day=*", "day=1/?.parquet", "x,y.parquet", "day=1/a.parquet,{0}/day=2"):
+    patterns = ("day=*", "day=1/?.parquet", "**/*.parquet", "**/day=1/**/a.*", "**", "day=1/**")
+    for path in ("", *patterns, "x,y.parquet", "day=1/a.parquet,{0}/day=2"):
         assert gr.Schema.from_parquet(f"{tmp_path}/{path.format(tmp_path)}").columns == expected
     assert gr.Schema.from_parquet(tmp_path / "day=2").columns == expected
+    found = [os.path.relpath(file, tmp_path) for file in files_of(tmp_path / "**/*.[pP]*")]
+    assert found == ["day=1/a.parquet", "day=1/b.parquet", "day=2/deep/c.PARQUET", "x,y.parquet"]
     for path, message in (
         ("none*", "no file matches '.*none\\*'"),
         ("day=2/_hidden/none", "there is no such file"),

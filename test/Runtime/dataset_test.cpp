@@ -371,6 +371,9 @@ TEST(Dataset, FoldersPatternsAndListsAreExpanded) {
                                        folder / "day=2/b.parquet"};
   EXPECT_EQ(listFiles(folder.path), expected);
   EXPECT_EQ(listFiles(folder / "day=*"), expected);
+  EXPECT_EQ(listFiles(folder / "**/*.parquet"), expected);
+  EXPECT_EQ(listFiles(folder / "**/day=1/**/a.parquet"), (std::vector<std::string>{expected[0]}));
+  EXPECT_EQ(listFiles(folder / "**"), expected);
   EXPECT_EQ(listFiles(folder / "day=2/b.parquet" + "," + folder / "day=1/*.parquet"),
             (std::vector<std::string>{expected[2], expected[0], expected[1]}));
   // A path with a comma is taken as it stands; entries are taken one by one.

@@ -160,6 +160,12 @@ TEST_F(TrainerTest, ExportWritesParametersTablesAndItems) {
                        plain);
   ASSERT_EQ(raw.status, 0) << raw.err;
   check(SafetensorsReader(folder / "raw/items.safetensors"), "movies.movie", 1);
+
+  // A catalogue that is not there is told before anything is written.
+  Ran none = runCommand({"export", "--checkpoint", folder / "c", "--out", folder / "none",
+                         "--catalogue", "movies=" + folder / "none.parquet"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_TRUE(std::filesystem::is_empty(std::string(folder / "none")));
 }
 
 TEST_F(TrainerTest, InfoDescribesTheModel) {

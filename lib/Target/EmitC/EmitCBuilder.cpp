@@ -162,7 +162,13 @@ emitc::IfOp EmitCBuilder::enterIf(Value condition) const {
 }
 
 emitc::VerbatimOp EmitCBuilder::comment(const Twine &text) const {
-  return emitc::VerbatimOp::create(builder, loc, builder.getStringAttr("// " + text), ValueRange());
+  // Names are the user's: one with a line break must not end the comment, nor one with a backslash
+  // go on in the next line.
+  std::string line = ("// " + text).str();
+  for (char &c : line)
+    if (c == '\n' || c == '\r' || c == '\\')
+      c = ' ';
+  return emitc::VerbatimOp::create(builder, loc, builder.getStringAttr(line), ValueRange());
 }
 
 void EmitCBuilder::pragma(const Twine &text) const {
