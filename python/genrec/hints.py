@@ -39,6 +39,8 @@ OF_NN = {
     "ModuleDict": "a dict in an attribute will do",
     "EmbeddingBag": "look the ids up and pool the rows: table(batch.history.item).sum()",
     "MultiheadAttention": "nn.SelfAttention, or nn.CrossAttention between two lists",
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), "nn.SelfAttention and nn.HSTUBlock read sequences"),
+    "leaky_relu": "gr.maximum(x, 0.01 * x)",
     "concat": "gr.concat",
     "cat": "gr.concat",
     "ReLU": 'nn.relu is a function; layers take activation="relu"',
@@ -59,6 +61,7 @@ OF_LOSS = {
     "infonce": "gr.loss.in_batch_softmax, whose negatives are the items of other rows",
     "info_nce": "gr.loss.in_batch_softmax, whose negatives are the items of other rows",
     "l1": "gr.loss.mae",
+    "hinge": "gr.loss.mean(nn.relu(1 - y * score)), where y is 1 or -1",
 }
 """Help by the name of something that `genrec.loss` lacks."""
 OF_METRIC = {
@@ -97,6 +100,11 @@ _CALLS = (
         r"operand type\(s\) for @",
         "nn.Linear and nn.linear multiply by a matrix; (a * b).row_sum() is a dot product per row",
     ),
+    (
+        r"operand type\(s\) for \*\* or pow\(\): '(?:int|float)' and '(?:Value|Parameter)'",
+        "a power of a number a is nn.exp(x * math.log(a))",
+    ),
+    (r"'([<>]=?)' not supported between .*'Parameter'", r"compare its value: p.value() \1 …"),
     (r"operand type\(s\) for %", "gr.mod(x, n) is the remainder of an integer"),
     (
         r"operand type\(s\) for //",
@@ -124,9 +132,31 @@ def public_names(module: dict[str, Any]) -> list[str]:
     ]
 
 
+class MissingNameError(AttributeError):
+    """A name that a module of this package lacks. `said` says so for the error of a model, `help` what to write instead
+    or what there is.
+    """
+
+    def __init__(self, module: str, name: str, hint: str, names: list[str]) -> None:
+        super().__init__(f"module '{module}' has no attribute '{name}'" + (f"; {hint}" if hint else ""))
+        shown = "nn" if module == "genrec.nn" else module.replace("genrec", "gr", 1)
+        self.said = f"there is no {shown}.{name}"
+        few = len(names) <= _FEW_NAMES
+        self.help = hint or (f"there are {', '.join(sorted(names))}" if few else f"dir({shown}) lists what there is")
+
+
+_FEW_NAMES = 12
+
+
 def raise_missing(module: str, name: str, helps: dict[str, str], names: list[str]) -> NoReturn:
-    """Raises `AttributeError` for a module's missing attribute `name`, with what to write instead, if that is known."""
-    close = next(iter(difflib.get_close_matches(name.lower(), [one.lower() for one in names], n=1)), "")
-    meant = next((one for one in names if one.lower() == close), "") if close else ""
-    help = helps.get(name, f"did you mean '{meant}'?" if meant else "")
-    raise AttributeError(f"module '{module}' has no attribute '{name}'" + (f"; {help}" if help else ""))
+    """Raises `MissingNameError` for a module's missing attribute `name`, with a hint if there is one."""
+    raise MissingNameError(module, name, helps.get(name) or _close_names(name, names), names)
+
+
+def _close_names(name: str, names: list[str]) -> str:
+    """A question for the names that `name` may stand for; empty where there is none."""
+    lower = {one.lower(): one for one in names}
+    close = [lower[one] for one in difflib.get_close_matches(name.lower(), lower, n=1)]
+    parts = [one for key, one in lower.items() if len(key) > 2 and key in re.split(r"[_\W]+", name.lower())]
+    meant = list(dict.fromkeys([*close, *parts]))[:3]
+    return f"did you mean {' or '.join(repr(one) for one in meant)}?" if meant else ""

@@ -9,14 +9,14 @@ from typing import Any
 
 from genrec.domain import Domain, make_batch
 from genrec.errors import ModelError
-from genrec.hints import help_for_call
+from genrec.hints import MissingNameError, help_for_call
 from genrec.nn.module import Module
 from genrec.optim import Adam, Optimizer
 from genrec.parameter import Parameter
 from genrec.recording import Recording, recording
 from genrec.schema import Schema
 from genrec.source import Place, place_of_failure, refresh
-from genrec.table import Table, check_table_names
+from genrec.table import Table, check_table_names, check_tensor_names
 from genrec.tracebacks import VARIABLE, are_own_frames_shown
 
 
@@ -124,6 +124,7 @@ def record(model: Model, schema: Schema) -> Recording:
     with recording(result), _told_at_its_line():
         batch: Domain = make_batch(result, schema.root)
         model.forward(batch)
+    check_tensor_names(result)
     if not any(op.name in ("loss", "metric", "output") for op in result.ops):
         raise ModelError(
             f"model '{result.name}' declares no loss, metric or output",
@@ -170,6 +171,8 @@ def _told_at_its_line() -> Iterator[None]:
         yield
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         place, calls = place_of_failure(error.__traceback__)
+        if isinstance(error, MissingNameError) and place is not None:
+            raise ModelError(error.said, place, "", error.help) from (error if are_own_frames_shown() else None)
         help = help_for_call(str(error)) if isinstance(error, TypeError) else ""
         if place is None or isinstance(error, ModelError) or not (calls or help):
             raise

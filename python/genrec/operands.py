@@ -49,7 +49,7 @@ def as_value(given: object, place: Place, like: Value | ElementType | None = Non
     elif isinstance(given, str):
         help = "a model has no texts but those of its columns: make a column of the data of what they decide"
     elif callable(given) and not isinstance(given, type):
-        help = f"call it: {place.text or 'it'}(...)"
+        help = f"call it: {place.operand or 'it'}(...)"
     raise ModelError(f"{what} must be a value, got {type(given).__name__}", place, "", help)
 
 

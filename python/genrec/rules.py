@@ -32,7 +32,7 @@ def mixing(name: str, a: Value, b: Value, place_a: Place, place_b: Place) -> Mod
     if domain_a._is_below(domain_b) or was_cut:
         a, domain_a, domain_b, place_a = b, domain_b, domain_a, place_b
     label = f"one row per {domain_a._name}{made_at(a._place)}"
-    text = place_a.text or "x"
+    text = place_a.operand or "x"
     origin = domain_b._origin
     if domain_b._is_below(domain_a):
         help = f"fan it out: {text}.fanout({domain_b._expression}), or use gr.concat, which fans out by itself"
@@ -80,7 +80,7 @@ def same_dtype(name: str, a: Value, b: Value, place: Place, parts: Sequence[Sequ
         f"'{name}' needs one element type, got {a.dtype.name} and {b.dtype.name}",
         at,
         convert._label(),
-        f"convert it: {at.text or 'x'}.astype(gr.{other.dtype.name})" if other.dtype.name != "string" else "",
+        f"convert it: {at.operand or 'x'}.astype(gr.{other.dtype.name})" if other.dtype.name != "string" else "",
     )
 
 

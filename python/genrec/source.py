@@ -73,6 +73,15 @@ class Place:
         return ast.unparse(node) if node is not None else ""
 
     @property
+    def operand(self) -> str:
+        """`text` as what a method can be called on: in parentheses where it needs them."""
+        node = _node_at(self)
+        if isinstance(node, ast.AugAssign):
+            return ast.unparse(node.target)
+        bare = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | None)
+        return self.text if bare else f"({self.text})"
+
+    @property
     def source_line(self) -> str:
         """The whole first line of the expression; empty when the source cannot be read."""
         return linecache.getline(self.file, self.line).rstrip("\n") if self.line else ""

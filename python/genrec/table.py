@@ -1,5 +1,6 @@
 """Embedding tables."""
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,7 +10,15 @@ from genrec.init import Initializer, truncated_normal
 from genrec.nn.functional import l2_normalize
 from genrec.ops import as_ids
 from genrec.optim import FROZEN, Optimizer
-from genrec.recording import Recording, RowRules, RowStorage, Symbol, TableDeclaration, current
+from genrec.recording import (
+    ParameterDeclaration,
+    Recording,
+    RowRules,
+    RowStorage,
+    Symbol,
+    TableDeclaration,
+    current,
+)
 from genrec.source import find_place
 from genrec.types import float32
 from genrec.value import Value, ValueLike
@@ -179,3 +188,49 @@ def check_table_names(tables: list[Table]) -> None:
                 f"the other is made at {other._place}",
                 "use one table in both places, or give them different names",
             )
+
+
+# Tensors of checkpoints by tables, as in runtime/checkpoint/tensor_names.h.
+_OF_TABLES = (
+    "ids", "values", "last_step", "steps", "removed.ids", "waiting.ids", "waiting.last_step", "waiting.steps",
+    "waiting.removed.ids",
+)  # fmt: skip
+_STATE = re.compile(r"(.+)\.state(?:0|[1-9]\d*)")
+
+_Declaration = TableDeclaration | ParameterDeclaration
+
+
+def check_tensor_names(recording: Recording) -> None:
+    """Raises `ModelError` where two tensors of a checkpoint would have one name.
+
+    A table takes all the names that tables can have, whatever its rules and its optimizer: these may change between two
+    trainings.
+    """
+    declared: dict[str, _Declaration] = {**recording.tables, **recording.parameters}
+    owners: dict[str, _Declaration] = {}
+    for name, one in declared.items():
+        tensors = [f"{name}.{suffix}" for suffix in _OF_TABLES] if isinstance(one, TableDeclaration) else [name]
+        for tensor in tensors:
+            other = owners.setdefault(tensor, one)
+            if other is not one:
+                raise _clash(one, other, tensor)
+    for tensor, one in owners.items():
+        state = _STATE.fullmatch(tensor)
+        if state is not None and state[1] in declared:
+            raise _clash(one, declared[state[1]], tensor)
+
+
+def _clash(one: _Declaration, other: _Declaration, tensor: str) -> ModelError:
+    if isinstance(one, TableDeclaration) and isinstance(other, ParameterDeclaration):
+        one, other = other, one
+    first, second = _named(one), _named(other)
+    return ModelError(
+        f"{first} and {second} would both be saved as '{tensor}'",
+        one.place,
+        f"{second} is made at {other.place}",
+        "checkpoints name tensors after tables and after the attributes of parameters: rename one of the two",
+    )
+
+
+def _named(one: _Declaration) -> str:
+    return f"{'table' if isinstance(one, TableDeclaration) else 'parameter'} '{one.name}'"

@@ -66,6 +66,22 @@ def test_several_zstd_frames_are_one_file(tmp_path):
         ("x.tsv.gz", gzip.compress(b"user,item\n1,2\n", mtime=0), {}, "pass separator=','"),
         ("x.dat", b"1\t2\n", {"columns": ["user", "item"]}, "pass separator='\\t'"),
         ("x.data", b"1::2\n", {"columns": ["user", "item"]}, "pass separator='::'"),
+        ("x.csv", b"a,b,c\n1,2,3\n4,5\n6\n", {}, ", line 3: has 2 columns, but the first line has 3; mend or remove"),
+        (
+            "x.csv",
+            b"a,b\n1,2\n3,4,5\n",
+            {},
+            ", line 3: has 3 columns, but the first line has 2; mend or remove the line; a",
+        ),
+        ("x.csv", b"a,b,c\n1,2,3,4\n5,6\n", {"columns": ["a"]}, ", line 2: has 4 columns"),
+        ("x.csv", b"a,b\n1,2\n\n3,4\n", {}, ", line 3: has 1 column, but the first line has 2"),
+        ("x.csv", b'a,b\n"1,2",3\n"4,5"\n', {}, ", line 3: has 1 column, but the first line has 2"),
+        ("x.csv", b'a,b\n"1\n2",3\n"4,5"\n', {}, ", line 4: has 1 column, but the first line has 2"),
+        ("x.csv", b"a\n1\n2,3\n", {}, ", line 3: has 2 columns, but the first line has 1"),
+        ("x.tsv", b"a\tb\n1\t2\n3\n", {}, ", line 3: has 1 column"),
+        ("x.dat", b"1::2\n3::4::5\n", {"columns": ["a", "b"]}, ", line 2: has 3 columns"),
+        ("x.dat.gz", gzip.compress(b"1::2\n3\n", mtime=0), {"columns": ["a", "b"]}, ", line 2: has 1 column"),
+        ("x.csv", b"a,b,a\n1,2,3\n", {}, ", line 1: names the column 'a' twice; give each column a name of its own"),
     ],
 )
 def test_bad_files_are_named_with_what_is_wrong(tmp_path, name, content, options, message):
@@ -74,6 +90,32 @@ def test_bad_files_are_named_with_what_is_wrong(tmp_path, name, content, options
         data.read(tmp_path / name, **options)
     assert message in str(error.value)
     assert str(tmp_path / name) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        (b'a,b\n1,"x, ""y"", z"\n2,"line\nbreak"\n', [(1, 'x, "y", z'), (2, "line\nbreak")]),
+        (b'a,b\n1,"x, ""y"", z"\n2,w\n', [(1, 'x, "y", z'), (2, "w")]),
+        (b"a,b\n1,\n,2\n\n\n", [(1, None), (None, 2)]),
+        (b"a,b\r\n1,2\r\n3,4", [(1, 2), (3, 4)]),
+        (b"a\n1\n\n2\n", [(1,), (None,), (2,)]),
+    ],
+    ids=["a field of two lines", "quoted separators", "empty fields", "no last line end", "one column"],
+)
+def test_lines_of_all_columns_are_read(tmp_path, content, rows):
+    (tmp_path / "x.csv").write_bytes(content)
+    assert data.read(tmp_path / "x.csv").rows() == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"), [("x.csv", "x.parquet"), ("x.tsv.gz", "x.parquet"), ("a.b.json", "a.b.parquet")]
+)
+def test_parquet_is_not_written_under_the_name_of_another_format(tmp_path, name, instead):
+    with pytest.raises(data.DataError) as error:
+        data.write(EVENTS, tmp_path / name)
+    assert str(error.value).startswith(f"{tmp_path / name}: is written as Parquet, but its name ends in '.")
+    assert str(error.value).endswith(f"; call it {instead}") and not list(tmp_path.iterdir())
 
 
 def test_a_missing_file_is_named(tmp_path):

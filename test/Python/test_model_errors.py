@@ -127,6 +127,65 @@ def test_two_tables_of_one_name(told):
     )
 
 
+def test_a_parameter_with_the_name_of_a_tensor_of_a_table(told):
+    message = told(
+        "clash",
+        "import genrec as gr\n"
+        "class Tower(gr.Module):\n"
+        "    def __init__(self):\n"
+        '        self.table = gr.Table("item", dim=2)\n'
+        "        self.values = gr.Parameter((2,), gr.init.ones())\n"
+        "class Clash(gr.Model):\n"
+        "    def __init__(self):\n"
+        "        self.item = Tower()\n"
+        "    def forward(self, batch):\n"
+        "        gr.output(a=self.item.table(batch.user) * self.item.values)\n",
+    )
+    assert message == (
+        "clash.py:5: error: parameter 'item.values' and table 'item' would both be saved as 'item.values'\n"
+        "    5 |         self.values = gr.Parameter((2,), gr.init.ones())\n"
+        "      |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ table 'item' is made at clash.py:4\n"
+        "  help: checkpoints name tensors after tables and after the attributes of parameters: rename one of the two"
+    )
+
+
+def record_names(tables, parameters):
+    """Records a model of tables and parameters of those names."""
+
+    class Names(gr.Model):
+        def __init__(self):
+            self.tables = [gr.Table(name, dim=2) for name in tables]
+            for name in parameters:
+                setattr(self, name, gr.Parameter((2,), gr.init.ones()))
+
+        def forward(self, batch):
+            for i, table in enumerate(self.tables):
+                gr.output(**{f"table{i}": table(batch.user)})
+            for i, name in enumerate(parameters):
+                gr.output(**{f"parameter{i}": getattr(self, name) * batch.user.astype(gr.float32)})
+
+    gr.record(Names(), gr.Schema({"user": gr.int64}))
+
+
+@pytest.mark.parametrize(
+    ("tables", "parameters", "saved"),
+    [
+        *((["u"], [f"u.{one}"], f"u.{one}") for one in ("ids", "values", "last_step", "steps", "state0", "state10")),
+        (["u"], ["u.waiting.ids"], "u.waiting.ids"),
+        (["u"], ["u.removed.ids"], "u.removed.ids"),
+        (["u", "u.waiting"], [], "u.waiting.ids"),
+        ([], ["w", "w.state0"], "w.state0"),
+    ],
+)
+def test_tensors_of_a_checkpoint_have_names_of_their_own(tables, parameters, saved):
+    with pytest.raises(gr.ModelError, match=f"would both be saved as '{saved}'"):
+        record_names(tables, parameters)
+
+
+def test_names_that_only_resemble_those_of_tensors():
+    record_names(["u", "u.value", "v.ids"], ["u.idx", "u.state", "u.state01", "w.state0", "w.state1", "u.values.x"])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
@@ -83,13 +84,23 @@ def _check_separator(path: Path, text: str, separator: str) -> None:
 def _parse(
     path: Path, text: str, separator: str, header: bool, columns: Sequence[str] | None, null_values: Sequence[str]
 ) -> pl.DataFrame:
-    several = len(separator) > 1
+    # Formats with separators of several characters know no quotes: a title may hold a lone one.
+    quote = None if len(separator) > 1 or separator == "\t" else '"'
+    sign = _UNIT_SEPARATOR if len(separator) > 1 else separator
+    if sign in text:
+        text = text.rstrip("\n") + "\n"
+    first = _first_record(text, sign, quote)
+    if not header and columns is not None and len(columns) != len(first):
+        raise DataError(f"{path}: has {len(first)} columns, but {len(columns)} names were given: {list(columns)}")
+    twice = next((name for i, name in enumerate(first) if name and name in first[:i]), None) if header else None
+    if twice is not None:
+        raise DataError(f"{path}, line 1: names the column {twice!r} twice; give each column a name of its own")
+    _check_widths(path, text, separator, sign, quote, len(first))
     try:
         frame = pl.read_csv(
             io.BytesIO(text.encode()),
-            separator=_UNIT_SEPARATOR if several else separator,
-            # Formats with separators of several characters know no quotes: a title may hold a lone one.
-            quote_char=None if several or separator == "\t" else '"',
+            separator=sign,
+            quote_char=quote,
             has_header=header,
             null_values=["", *null_values],
             infer_schema_length=None,
@@ -99,13 +110,66 @@ def _parse(
     if columns is None:
         return frame
     if not header:
-        if len(columns) != frame.width:
-            raise DataError(f"{path}: has {frame.width} columns, but {len(columns)} names were given: {list(columns)}")
         return frame.rename(dict(zip(frame.columns, columns, strict=True)))
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise DataError(f"{path}: no column {missing[0]!r}; the file has {frame.columns}")
     return frame.select(columns)
+
+
+def _first_record(text: str, sign: str, quote: str | None) -> list[str]:
+    """The fields of the first line of `text`, which `sign` separates."""
+    if quote is None:
+        return text.split("\n", 1)[0].split(sign)
+    return next(csv.reader(io.StringIO(text), delimiter=sign, quotechar=quote), [])
+
+
+def _check_widths(path: Path, text: str, separator: str, sign: str, quote: str | None, width: int) -> None:
+    """Raises `DataError` at the first line of `text` that has not `width` columns, which `sign` separates."""
+    lines = _lines(text)
+    if quote is not None and (lines.str.count_matches(quote, literal=True) % 2 == 1).any():
+        bad = _first_odd_record(text, sign, quote, width)
+    else:
+        if quote is not None and quote in text:
+            by = f"\\x{{{ord(sign):x}}}"
+            lines = lines.str.replace_all(f'(^|{by})"(?:[^"]|"")*"', "$1")
+        counts = lines.str.count_matches(sign, literal=True) + 1
+        at = (counts != width).arg_max() if width > 1 or sign in text else None
+        bad = (at + 1, counts[at]) if at is not None and counts[at] != width else None
+    if bad is None:
+        return
+    line, count = bad
+    help = "mend or remove the line"
+    if count > width and quote is not None:
+        help += f"; a field that holds {separator!r} stands in quotes"
+    columns = "1 column" if count == 1 else f"{count} columns"
+    raise DataError(f"{path}, line {line}: has {columns}, but the first line has {width}; {help}")
+
+
+def _lines(text: str) -> pl.Series:
+    """The lines of `text`, also the empty ones."""
+    unused = next((sign for sign in map(chr, range(1, 32)) if sign not in "\n\r" and sign not in text), None)
+    if unused is None:
+        return pl.Series(text.removesuffix("\n").split("\n"))
+    frame = pl.read_csv(
+        io.BytesIO(text.encode()), separator=unused, quote_char=None, has_header=False, infer_schema=False
+    )
+    return frame.to_series().fill_null("")
+
+
+def _first_odd_record(text: str, sign: str, quote: str, width: int) -> tuple[int, int] | None:
+    """Line and columns of the first record that has not `width` of them, where quoted fields may span lines."""
+    rows = csv.reader(io.StringIO(text), delimiter=sign, quotechar=quote)
+    begin = 1
+    try:
+        for row in rows:
+            count = max(len(row), 1)
+            if count != width:
+                return begin, count
+            begin = rows.line_num + 1
+    except csv.Error:  # a field longer than this module takes, which Polars reads
+        pass
+    return None
 
 
 def _kind(path: Path) -> str:

@@ -10,6 +10,11 @@ import pyarrow.parquet as pq
 
 from genrec.errors import DataError
 
+_OTHER_FORMATS = (
+    ".arrow", ".avro", ".csv", ".dat", ".data", ".feather", ".gz", ".ipc", ".json", ".jsonl", ".ndjson", ".npy", ".npz",
+    ".orc", ".tsv", ".txt", ".xlsx", ".zst",
+)  # fmt: skip
+
 
 def write(frame: pl.DataFrame, path: str | os.PathLike[str], *, row_group: int = 1 << 16) -> Path:
     """Writes a frame as zstd-compressed Parquet, aside and then renamed: a file is either whole or not there.
@@ -18,6 +23,9 @@ def write(frame: pl.DataFrame, path: str | os.PathLike[str], *, row_group: int =
         frame: one row per root row (user, request, catalogue item); list columns are its child domains.
         path: of the file; its folder is made if missing.
         row_group: rows per row group, which is what a reading thread decodes at a time.
+
+    Raises:
+        DataError: the frame has no rows, the file cannot be written, or its name is that of another format.
 
     Example:
         >>> path = data.write(data.group(data.read("ratings.csv"), user="user", order="time"), "histories.parquet")
@@ -29,6 +37,10 @@ def write(frame: pl.DataFrame, path: str | os.PathLike[str], *, row_group: int =
             time: int64
     """
     path = Path(path)
+    other = next((suffix for suffix in path.suffixes[-2:] if suffix.lower() in _OTHER_FORMATS), None)
+    if other is not None:
+        name = path.name[: path.name.index(other)] + ".parquet"
+        raise DataError(f"{path}: is written as Parquet, but its name ends in '{other}'; call it {name}")
     if frame.height == 0:
         raise DataError(f"{path}: no rows to write")
     path.parent.mkdir(parents=True, exist_ok=True)

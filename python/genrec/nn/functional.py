@@ -230,8 +230,25 @@ def softmax(x: ValueLike) -> Value:
         <[4] float32, one per 'request'>
     """
     place = find_place()
-    value = rows_of_floats(x, "'softmax'", 0)
+    value = as_value(x, place.part(0), what="what 'softmax' takes")
+    if value.domain is not None and not value.shape and value.dtype.is_float:
+        raise _softmax_of_numbers(value, place.part(0))
+    value = rows_of_floats(value, "'softmax'", 0)
     return emit("softmax", [value], value.domain, value.shape, value.dtype, place, value.valid)
+
+
+def _softmax_of_numbers(value: Value, at: Place) -> ModelError:
+    """The error of a softmax of one number per row, which would be 1 for each."""
+    domain = value.domain
+    if domain is None or domain._parent is None:
+        help = "join the numbers of a row first: nn.softmax(gr.concat(x, y))"
+    else:
+        text, rows = at.operand, domain._expression
+        text = text if 0 < len(text) <= 24 else "x"
+        help = f"over the rows of each list: e = nn.exp({text} - {text}.max().fanout({rows})), then "
+        help += f"e / e.sum().fanout({rows}); nn.DIN and nn.CrossAttention weigh the rows of a list themselves"
+    message = "'softmax' is over the columns of a row, and this is one number per row"
+    return ModelError(message, at, value._label(), help)
 
 
 def dropout(x: ValueLike, rate: float) -> Value:
