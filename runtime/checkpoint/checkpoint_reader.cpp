@@ -257,9 +257,9 @@ Error CheckpointReader::Impl::unlike(const CheckpointReader &reader, const genre
   if (manifest.identity.empty() || !model.identity)
     return Error(message, "if the class was only renamed, call it '" + manifest.model +
                               "' again, or start from its weights with --init " + folder);
-  return Error(message, "use the binary that trained it, or train this model into another folder; "
-                        "--init " +
-                            folder + " starts from what fits");
+  return Error(message, "use the binary that trained it, or train this model into another folder, "
+                        "from each table and parameter that is as it was: --init <name>=" +
+                            folder);
 }
 
 void CheckpointReader::restore(Session &session, RestoreFor purpose) {

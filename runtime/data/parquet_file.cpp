@@ -174,10 +174,26 @@ void ParquetFile::measureGroups() {
   }
 }
 
+/// What a column's values are, however a file has them: those of a dictionary, with offsets of any
+/// size.
+static std::shared_ptr<arrow::DataType> valueType(const std::shared_ptr<arrow::DataType> &type) {
+  switch (type->id()) {
+  case arrow::Type::DICTIONARY:
+    return valueType(static_cast<const arrow::DictionaryType &>(*type).value_type());
+  case arrow::Type::LARGE_STRING:
+    return arrow::utf8();
+  case arrow::Type::LARGE_BINARY:
+    return arrow::binary();
+  default:
+    return type;
+  }
+}
+
 void ParquetFile::requireSameType(int32_t feature, const ParquetFile &first,
                                   const std::string &help) const {
-  const arrow::DataType &type = *plan.featurePaths[feature].type;
-  const arrow::DataType &wanted = *first.plan.featurePaths[feature].type;
+  const auto own = valueType(plan.featurePaths[feature].type);
+  const auto its = valueType(first.plan.featurePaths[feature].type);
+  const arrow::DataType &type = *own, &wanted = *its;
   const char *what = model.features[feature].type == GENREC_KEY ? "key '" : "column '";
   if (!type.Equals(wanted))
     throw Error(name() + ": " + what + model.features[feature].column + "' is " + typeName(type) +

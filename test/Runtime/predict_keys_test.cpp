@@ -130,5 +130,25 @@ TEST_F(PredictKeysTest, FilesWithKeysOfOtherTypesAreRefused) {
                                           " it is int64"));
 }
 
+/// Polars writes large strings, pyarrow others.
+TEST_F(PredictKeysTest, StringsOfSeveralFilesMayHaveOffsetsOfAnySize) {
+  auto table = tableOf(tinySchema(), "[[1, 0, 0, []]]");
+  arrow::StringBuilder plain;
+  arrow::LargeStringBuilder large;
+  ASSERT_TRUE(plain.Append("plain").ok() && large.Append("large").ok());
+  std::string files;
+  for (const std::shared_ptr<arrow::Array> &names : {*plain.Finish(), *large.Finish()}) {
+    const std::string file = folder / (names->type()->ToString() + ".parquet");
+    writeParquet(file, **table->AddColumn(4, field("name", names->type()),
+                                          std::make_shared<arrow::ChunkedArray>(names)));
+    files += (files.empty() ? "" : ",") + file;
+  }
+  Ran ran = predict(files, "name");
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  auto names = readParquet(folder / "out.parquet")->GetColumnByName("name");
+  EXPECT_EQ((*names->GetScalar(0))->ToString(), "plain");
+  EXPECT_EQ((*names->GetScalar(1))->ToString(), "large");
+}
+
 } // namespace
 } // namespace genrec::rt::test
