@@ -54,6 +54,13 @@ std::string genrec::makeIdentifier(StringRef name) {
   return result;
 }
 
+std::string genrec::makeUnique(const std::string &name, llvm::StringSet<> &taken) {
+  std::string unique = name;
+  for (int64_t count = 2; !taken.insert(unique).second; ++count)
+    unique = name + "_" + std::to_string(count);
+  return unique;
+}
+
 std::string genrec::quoteText(StringRef text) {
   std::string result = "\"";
   for (char c : text) {

@@ -46,38 +46,30 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _folders(folder: str, entered: set[tuple[int, int]]) -> Iterator[str]:
-    """`folder` and the folders below it, but hidden ones, following links; each once."""
-    if not os.path.isdir(folder) or not _enter(folder, entered):
+    """`folder` and the folders below it, but hidden ones, following links. Each once: links may form cycles."""
+    if not os.path.isdir(folder):
         return
+    status = os.stat(folder)
+    if (status.st_dev, status.st_ino) in entered:
+        return
+    entered.add((status.st_dev, status.st_ino))
     yield folder
     for entry in os.scandir(folder):
-        if not entry.name.startswith((".", "_")):
+        if not _is_hidden(entry.name):
             yield from _folders(entry.path, entered)
 
 
-def _enter(folder: str, entered: set[tuple[int, int]]) -> bool:
-    """Whether `folder` was not visited yet: links may form cycles."""
-    status = os.stat(folder)
-    known = (status.st_dev, status.st_ino) in entered
-    entered.add((status.st_dev, status.st_ino))
-    return not known
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_"))
 
 
 def _in_folder(folder: str) -> list[str]:
-    files = sorted(_walk(folder, set()))
+    entries = (entry for each in _folders(folder, set()) for entry in os.scandir(each))
+    files = sorted(entry.path for entry in entries if entry.is_file() and _is_data(entry.name))
     if not files:
         raise DataError(f"folder {folder!r} holds no Parquet file (*.parquet)")
     return files
 
 
-def _walk(folder: str, entered: set[tuple[int, int]]) -> Iterator[str]:
-    """The Parquet files below `folder`, following links. Each folder is visited once, since links may form cycles."""
-    if not _enter(folder, entered):
-        return
-    for entry in os.scandir(folder):
-        if entry.name.startswith((".", "_")):
-            continue
-        if entry.is_dir():
-            yield from _walk(entry.path, entered)
-        elif entry.is_file() and os.path.splitext(entry.name)[1].lower() in ENDINGS:
-            yield entry.path
+def _is_data(name: str) -> bool:
+    return not _is_hidden(name) and os.path.splitext(name)[1].lower() in ENDINGS

@@ -36,6 +36,33 @@ bool isParquetName(const fs::path &path) {
   return extension == ".parquet" || extension == ".parq" || extension == ".pq";
 }
 
+/// Folders that were visited: a link may lead to a folder above, or to one that another link led
+/// to.
+class Visited {
+public:
+  /// Whether `folder` was not visited before, nor what leads to it.
+  bool add(const fs::path &folder) {
+    struct stat status{};
+    return stat(folder.c_str(), &status) != 0 ||
+           places.insert({status.st_dev, status.st_ino}).second;
+  }
+
+private:
+  std::set<std::pair<dev_t, ino_t>> places;
+};
+
+/// What a folder holds, sorted. Throws Error where it cannot be read.
+std::vector<fs::path> entriesOf(const fs::path &folder) {
+  std::error_code error;
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    entries.push_back(at->path());
+  if (error)
+    throw Error("folder '" + folder.string() + "' cannot be read: " + error.message());
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
 /// Collects the Parquet files below a folder, following links, and the entries that are skipped.
 class FolderWalk {
 public:
@@ -58,19 +85,9 @@ private:
   }
 
   void enter(const fs::path &folder) {
-    // A link may lead to a folder above, or to one that another link led to.
-    struct stat status{};
-    if (stat(folder.c_str(), &status) == 0 &&
-        !entered.insert({status.st_dev, status.st_ino}).second)
+    if (!visited.add(folder))
       return skip(folder, "a folder that is read already");
-    std::error_code error;
-    std::vector<fs::path> entries;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-      entries.push_back(at->path());
-    if (error)
-      throw Error("folder '" + folder.string() + "' cannot be read: " + error.message());
-    std::sort(entries.begin(), entries.end());
-    for (const fs::path &path : entries)
+    for (const fs::path &path : entriesOf(folder))
       add(path);
   }
 
@@ -90,7 +107,7 @@ private:
   }
 
   std::string top;
-  std::set<std::pair<dev_t, ino_t>> entered;
+  Visited visited;
   std::map<std::string, std::vector<std::string>> skipped; ///< by reason
 };
 
@@ -114,17 +131,14 @@ std::vector<std::string> globbed(const std::string &pattern) {
 }
 
 /// Adds `folder` and the folders below it, but hidden ones, following links.
-void addFolders(const fs::path &folder, std::set<std::pair<dev_t, ino_t>> &entered,
-                std::vector<std::string> &folders) {
-  struct stat status{};
-  if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-      !entered.insert({status.st_dev, status.st_ino}).second)
+void addFolders(const fs::path &folder, Visited &visited, std::vector<std::string> &folders) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored) || !visited.add(folder))
     return;
   folders.push_back(folder.string());
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (!isHidden(at->path().filename().string()))
-      addFolders(at->path(), entered, folders);
+  for (const fs::path &entry : entriesOf(folder))
+    if (!isHidden(entry.filename().string()))
+      addFolders(entry, visited, folders);
 }
 
 /// What a pattern matches, sorted. A component ** is any number of folders, none as well, and at
@@ -136,9 +150,9 @@ std::vector<std::string> matches(const std::string &pattern) {
   const std::string base = at == 0 && pattern[0] == '*' ? "." : pattern.substr(0, at + 1);
   const std::string rest = pattern.substr(pattern.find("**/", at) + 3);
   std::vector<std::string> folders, paths;
-  std::set<std::pair<dev_t, ino_t>> entered;
+  Visited visited;
   for (const std::string &top : globbed(base))
-    addFolders(top, entered, folders);
+    addFolders(top, visited, folders);
   for (const std::string &folder : folders)
     for (std::string &path : matches((fs::path(folder) / rest).string()))
       paths.push_back(std::move(path));

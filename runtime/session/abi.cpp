@@ -12,12 +12,12 @@
 #include "device_step.h"
 #include "find_rows.h"
 #include "lookup_counter.h"
+#include "non_finite.h"
 #include "ranks.h"
 #include "recording.h"
 #include "row_failures.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 using namespace genrec::rt;
@@ -63,39 +63,6 @@ void keepHandles(genrec_runtime &shared, int32_t table, const int64_t *ids, int6
   kept->count = count;
   std::copy_n(rows, count, kept->rows.ensure(count));
   shared.handles.push_back(std::move(kept));
-}
-
-/// Whether value `at` of a row is finite, of float or bfloat16.
-bool isFiniteAt(const float *row, int64_t at, bool isBf16) {
-  if (!isBf16)
-    return std::isfinite(row[at]);
-  uint16_t bits;
-  std::memcpy(&bits, reinterpret_cast<const char *>(row) + 2 * at, sizeof bits);
-  return (bits & 0x7F80) != 0x7F80;
-}
-
-/// A row that was no longer finite when the step began is where a NaN comes from, not its lookup.
-/// `keys`: ids, with the numbers of their tables where tables are merged.
-void noteNonFiniteRow(StepSlot &slot, int32_t table, const int64_t *keys, int64_t count,
-                      float *const *rows, const float *zeros) {
-  const genrec_model_desc &model = slot.state().model;
-  const genrec_table_desc &desc = model.tables[table];
-  for (int64_t i = 0; i < count && slot.nonFiniteOrigin.empty(); ++i) {
-    if (!rows[i] || rows[i] == zeros)
-      continue;
-    for (int64_t at = 0; at < desc.dim && slot.nonFiniteOrigin.empty(); ++at) {
-      if (isFiniteAt(rows[i], at, desc.element != GENREC_ROW_F32))
-        continue;
-      const genrec_table_desc *member = &desc;
-      for (int32_t other = 0; desc.group && other < model.table_count; ++other)
-        if (model.tables[other].group == desc.group &&
-            model.tables[other].key == keys[i] >> desc.key_bits << desc.key_bits)
-          member = model.tables + other;
-      slot.nonFiniteOrigin =
-          std::string("table '") + member->name + "' held a NaN or an infinity in the row of id " +
-          std::to_string(keys[i] - (desc.group ? member->key : 0)) + " when the step began";
-    }
-  }
 }
 
 void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,

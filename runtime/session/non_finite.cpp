@@ -84,15 +84,15 @@ std::string StepSlot::describeNonFinite(int32_t op, float value, int64_t row,
 
 namespace {
 
-/// The value of a column of floats; 0 of any other type.
-double floatAt(int32_t type, const void *values, int64_t row) {
+/// A value of a column, or of a row, of floats; 0 of any other type.
+double floatAt(int32_t type, const void *values, int64_t at) {
   switch (type) {
   case GENREC_F32:
-    return static_cast<const float *>(values)[row];
+    return static_cast<const float *>(values)[at];
   case GENREC_F64:
-    return static_cast<const double *>(values)[row];
+    return static_cast<const double *>(values)[at];
   case GENREC_BF16: { // the upper half of a float
-    uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t *>(values)[row]) << 16;
+    uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t *>(values)[at]) << 16;
     float value;
     std::memcpy(&value, &bits, sizeof value);
     return value;
@@ -121,6 +121,35 @@ std::string StepSlot::describeNonFiniteInput() const {
     }
   }
   return {};
+}
+
+/// The table of the model that a key of `table`, which may be merged, is an id of.
+static const genrec_table_desc &memberOf(const genrec_model_desc &model,
+                                         const genrec_table_desc &table, int64_t key) {
+  for (int32_t other = 0; table.group && other < model.table_count; ++other)
+    if (model.tables[other].group == table.group &&
+        model.tables[other].key == key >> table.key_bits << table.key_bits)
+      return model.tables[other];
+  return table;
+}
+
+void noteNonFiniteRow(StepSlot &slot, int32_t table, const int64_t *keys, int64_t count,
+                      float *const *rows, const float *zeros) {
+  const genrec_model_desc &model = slot.state().model;
+  const genrec_table_desc &desc = model.tables[table];
+  const int32_t type = desc.element == GENREC_ROW_F32 ? GENREC_F32 : GENREC_BF16;
+  for (int64_t i = 0; i < count && slot.nonFiniteOrigin.empty(); ++i) {
+    if (!rows[i] || rows[i] == zeros)
+      continue;
+    for (int64_t at = 0; at < desc.dim && slot.nonFiniteOrigin.empty(); ++at) {
+      if (std::isfinite(floatAt(type, rows[i], at)))
+        continue;
+      const genrec_table_desc &member = memberOf(model, desc, keys[i]);
+      slot.nonFiniteOrigin =
+          std::string("table '") + member.name + "' held a NaN or an infinity in the row of id " +
+          std::to_string(keys[i] - (desc.group ? member.key : 0)) + " when the step began";
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,6 +15,12 @@ struct NonFiniteCause {
   std::string origin, input;
 };
 
+/// A row that was no longer finite when the step began is where a NaN comes from, not its lookup.
+/// `keys`: ids, with the numbers of their tables where tables are merged; `rows` that are null or
+/// `zeros` are not of the table.
+void noteNonFiniteRow(StepSlot &slot, int32_t table, const int64_t *keys, int64_t count,
+                      float *const *rows, const float *zeros);
+
 /// What the first portion of the batch that knows of any says, on every rank. `portions`: this
 /// rank's, after a step whose loss is not finite. Collective.
 NonFiniteCause agreeOnCause(Communicator &comm, std::span<StepSlot *const> portions);

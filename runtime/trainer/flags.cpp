@@ -379,10 +379,11 @@ void addInfo(CLI::App &app, Flags &flags, FlagEntries &entries) {
 
 void addCalibrate(CLI::App &app, const genrec_model_desc &model, Flags &flags) {
   CLI::App *calibrate = app.add_subcommand(
-      "calibrate", model.device ? "measure for some seconds what the GPU can do at most, which "
-                                  "profiles and genrec-compile --explain predict times from"
-                                : "measure for two seconds what this machine can do at most, which "
-                                  "profiles and genrec-compile --explain predict times from");
+      "calibrate",
+      "measure for " +
+          std::string(model.device ? "some seconds what the GPU"
+                                   : "two seconds what this machine") +
+          " can do at most, which profiles and genrec-compile --explain predict times from");
   calibrate->add_option("--out", flags.out,
                         "the file (default: " + rooflinePath(model.device) + ")");
   if (!model.device)

@@ -4,6 +4,7 @@
 #define GENREC_ANALYSIS_NAMES_H
 
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <string>
 
@@ -17,6 +18,9 @@ mlir::FileLineColLoc getUserLocation(mlir::Location loc);
 std::string describeLocation(mlir::Location loc);
 /// A C identifier made from `name`, never empty.
 std::string makeIdentifier(llvm::StringRef name);
+/// `name`, with a number where `taken` has it already; adds what it returns there. Names of symbols
+/// that differ may be one identifier: "user.weight" and "user_weight".
+std::string makeUnique(const std::string &name, llvm::StringSet<> &taken);
 /// `text` as a C string literal with quotes.
 std::string quoteText(llvm::StringRef text);
 

@@ -4,6 +4,7 @@
 #include "CudaKernelTarget.h"
 #include "KernelOutliner.h"
 
+#include "genrec/Analysis/Names.h"
 #include "genrec/Conversion/Passes.h"
 #include "genrec/Dialect/GenRec/Step/Costs.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
@@ -56,19 +57,11 @@ private:
                                const Target &target);
   LogicalResult outlineJointLaunch(ArrayRef<RowKernelOp> joint, const ModelIndex &index,
                                    const Target &target);
-  std::string makeUnique(std::string name);
 
   llvm::StringMap<std::string> functions; ///< names, by code
   llvm::StringSet<> names;
 };
 } // namespace
-
-std::string OutlineKernelsPass::makeUnique(std::string name) {
-  std::string unique = name;
-  for (int64_t count = 2; !names.insert(unique).second; ++count)
-    unique = name + "_" + std::to_string(count);
-  return unique;
-}
 
 /// Copies the decisions of earlier passes about an op to its replacement, which gets an origin and
 /// costs, too. Costs are passed in, as they must be computed while the op is still the only reader
@@ -120,7 +113,7 @@ FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kern
     code += kernel.getDomain().getType().getDomain().getValue();
   auto [known, isNew] = functions.try_emplace(code);
   if (isNew) {
-    known->second = makeUnique(function->getSymName().str());
+    known->second = makeUnique(function->getSymName().str(), names);
     function->setSymName(known->second);
     kernelTarget->describe(b, known->second);
     outliner.describePools(known->second);
@@ -170,7 +163,7 @@ void OutlineKernelsPass::addColumnsKernel(StringRef name, Location loc,
                                           SmallVector<Attribute> &functions) {
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
-  std::string function = makeUnique("run_" + name.str());
+  std::string function = makeUnique("run_" + name.str(), names);
   emitColumnsKernel(EmitCBuilder(builder, loc), function, functions, shapes);
   functions.push_back(FlatSymbolRefAttr::get(&getContext(), function));
 }

@@ -217,12 +217,10 @@ SmallVector<Attribute> RowTerms::getTemplate(const EmitCBuilder &b) const {
 }
 
 std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result) {
-  using rt::kernels::kMostPrivateRows, rt::kernels::kMostTermVectors;
   auto roles = llvm::to_vector(kernel.getResultRoles().getAsRange<ResultRoleAttr>());
   if (roles[result].getValue() != ResultRole::scattered)
     return std::nullopt;
-  auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
-  if (!getRowDomain(type) && type.getDimSize(0) <= kMostPrivateRows)
+  if (!leavesTerms(cast<RankedTensorType>(kernel.getResult(result).getType())))
     return std::nullopt;
   unsigned argument = kernel.getInputs().size();
   for (ResultRoleAttr role : ArrayRef(roles).take_front(result))
@@ -238,7 +236,7 @@ std::optional<RowTerms> genrec::getRowTerms(RowKernelOp kernel, unsigned result)
     terms.width = isVector(add.getValue()) ? getExtent(add.getValue()) : 1;
     terms.isScaled |= static_cast<bool>(add.getCoefficient());
   }
-  if (terms.adds.empty() || terms.adds.size() > kMostTermVectors)
+  if (terms.adds.empty() || terms.adds.size() > rt::kernels::kMostTermVectors)
     return std::nullopt;
   shareRounded(terms);
   return terms;

@@ -42,7 +42,6 @@ private:
 
   /// Emits the function that bounds a domain's rows, and returns its name.
   std::string capacity(DomainOp domain);
-  std::string makeUnique(const std::string &name);
   Rows domains();
   Rows features();
   Rows tables();
@@ -173,7 +172,7 @@ std::string Describer::capacity(DomainOp domain) {
   auto symbol = FlatSymbolRefAttr::get(domain.getSymNameAttr());
   Type list = b.pointer(b.i64());
   FunctionType type = builder.getFunctionType({list, list}, {b.i64()});
-  std::string name = makeUnique("capacity_" + makeIdentifier(domain.getSymName()));
+  std::string name = makeUnique("capacity_" + makeIdentifier(domain.getSymName()), names);
   auto function = emitc::FuncOp::create(builder, domain.getLoc(), name, type);
   function.setSpecifiersAttr(builder.getStrArrayAttr({"static"}));
   Block *entry = function.addEntryBlock();
@@ -189,14 +188,6 @@ std::string Describer::capacity(DomainOp domain) {
   emitc::ReturnOp::create(builder, b.loc, rows ? rows->value : b.integer(1));
   builder.setInsertionPointAfter(function);
   return name;
-}
-
-/// Symbols that differ may be one identifier: "user.weight" and "user_weight".
-std::string Describer::makeUnique(const std::string &name) {
-  std::string unique = name;
-  for (int64_t count = 2; !names.insert(unique).second; ++count)
-    unique = name + "_" + std::to_string(count);
-  return unique;
 }
 
 Describer::Rows Describer::domains() {

@@ -134,17 +134,22 @@ void Planner::extendKept(Operation *op, int64_t last) {
     buffers[id].last = std::max(buffers[id].last, last);
 }
 
+/// Extends a live range that begins or ends inside of the run of ops [begin, end] to the whole run.
+static void extendToRun(PlannedBuffer &buffer, int64_t begin, int64_t end) {
+  if (buffer.first >= begin && buffer.first <= end)
+    buffer.first = begin;
+  if (buffer.last >= begin && buffer.last <= end)
+    buffer.last = end;
+}
+
 /// Buffers that are live only inside of the run of ops [begin, end] over `domain` get offsets in
 /// the run's own memory: each the lowest at which it overlaps no buffer with an overlapping live
 /// range. The live ranges of other buffers that a run uses are extended to the whole run.
 void Planner::placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     PlannedBuffer &buffer = buffers[i];
-    bool beginsInside = buffer.first >= begin && buffer.first <= end;
-    bool endsInside = buffer.last >= begin && buffer.last <= end;
-    if (!beginsInside || !endsInside || buffer.domain != domain) {
-      buffer.first = beginsInside ? begin : buffer.first;
-      buffer.last = endsInside ? end : buffer.last;
+    if (buffer.first < begin || buffer.last > end || buffer.domain != domain) {
+      extendToRun(buffer, begin, end);
       continue;
     }
     buffer.block = block;
@@ -184,12 +189,8 @@ void Planner::planBlocks() {
 void Planner::planJointLaunches() {
   for (ArrayRef<RowKernelOp> kernels : getJointLaunches(program)) {
     const int64_t begin = numbers[kernels.front()], end = numbers[kernels.back()];
-    for (PlannedBuffer &buffer : buffers) {
-      if (buffer.first >= begin && buffer.first <= end)
-        buffer.first = begin;
-      if (buffer.last >= begin && buffer.last <= end)
-        buffer.last = end;
-    }
+    for (PlannedBuffer &buffer : buffers)
+      extendToRun(buffer, begin, end);
   }
 }
 

@@ -8,7 +8,6 @@
 #include "genrec/Analysis/Operations.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Dialect/GenRec/Step/Target.h"
-#include "genrec_rt/scattered_limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -75,7 +74,6 @@ private:
   void visit(Operation *op);
   void addAccess(Value handle, int64_t slot, Type type, bool isStore);
   void addAccumulate(AccumulateOp op);
-  bool leavesTerms(AccumulateOp op);
   void addGather(Value source, Value index);
 
   RowKernelOp kernel;
@@ -100,29 +98,13 @@ void BodyCost::addAccess(Value handle, int64_t slot, Type type, bool isStore) {
   (isParameter ? row.bytes : tableBytes) += bytes;
 }
 
-/// Whether a row leaves terms of the sum, which are read in the order of what they are added to,
-/// instead of adding to it: on a device, unless each chunk has a sum of its own.
-bool BodyCost::leavesTerms(AccumulateOp op) {
-  auto argument = cast<BlockArgument>(op.getAccumulator());
-  unsigned number = argument.getArgNumber() - kernel.getInputs().size();
-  for (auto [role, result] :
-       llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults())) {
-    if (!isAccumulated(role.getValue()) || number-- > 0)
-      continue;
-    auto type = cast<RankedTensorType>(result.getType());
-    return Target::of(kernel).hasDevice &&
-           (getRowDomain(type) || type.getDimSize(0) > rt::kernels::kMostPrivateRows);
-  }
-  return false;
-}
-
 void BodyCost::addAccumulate(AccumulateOp op) {
   double added = getWidth(op.getValue().getType());
   double times = op.getIndex() ? getWidth(op.getIndex().getType()) : 1;
   row.flops += added * times * (op.getCoefficient() ? 2 : 1);
   if (!op.getIndex())
     return;
-  if (leavesTerms(op))
+  if (Target::of(kernel).hasDevice && leavesTerms(op.getAccumulator().getType().getTensor()))
     row.gatheredBytes += (isRounded(op.getValue()) ? 2 : 4) * added * times;
   else
     row.gatheredBytes += 2 * 4 * added * times;

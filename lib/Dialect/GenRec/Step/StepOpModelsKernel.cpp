@@ -7,6 +7,7 @@
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/device_limits.h"
+#include "genrec_rt/scattered_limits.h"
 #include "genrec_rt/scratch_sizes.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -140,6 +141,14 @@ static bool areReadOnce(ParameterRowsOp rows) {
          llvm::count_if(rows->getBlock()->getOps<ParameterRowsOp>(), isOfParameter) == 1;
 }
 
+/// Whether each row of `kernel` reads its own rows of inputs, or what all rows share.
+static bool readsOwnRows(RowKernelOp kernel) {
+  return llvm::all_of(
+      kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), [](OperandRoleAttr role) {
+        return role.getValue() == OperandRole::aligned || role.getValue() == OperandRole::shared;
+      });
+}
+
 bool genrec::isParameterUpdate(Operation *op) {
   auto kernel = dyn_cast<RowKernelOp>(op);
   if (!kernel || kernel.getNumResults() > 0 || !storesRows(kernel))
@@ -150,11 +159,10 @@ bool genrec::isParameterUpdate(Operation *op) {
   auto type = cast<RowType>(cast<RankedTensorType>(rows.getResult().getType()).getElementType());
   if (type.getWidth() > rt::kMostColumnWidth)
     return false;
-  for (auto [role, input] :
-       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs()))
-    if ((role.getValue() != OperandRole::aligned && role.getValue() != OperandRole::shared) ||
-        readsParameter(input, rows.getParameterAttr()))
-      return false;
+  if (!readsOwnRows(kernel) || llvm::any_of(kernel.getInputs(), [&](Value input) {
+        return readsParameter(input, rows.getParameterAttr());
+      }))
+    return false;
   return llvm::all_of(kernel.getBody().front(), isElementwise);
 }
 
@@ -171,9 +179,8 @@ static bool fitsColumn(Type type) {
 /// Whether each row of `kernel` reads its own rows of inputs, or what all rows share, and is
 /// reduced by itself.
 static bool reducesOwnRows(RowKernelOp kernel) {
-  for (auto role : kernel.getOperandRoles().getAsRange<OperandRoleAttr>())
-    if (role.getValue() != OperandRole::aligned && role.getValue() != OperandRole::shared)
-      return false;
+  if (!readsOwnRows(kernel))
+    return false;
   Block &body = kernel.getBody().front();
   return llvm::all_of(body.getArgumentTypes(), fitsColumn) && llvm::all_of(body, [](Operation &op) {
            return (isElementwise(op) || isa<vector::ReductionOp>(op)) &&
@@ -225,6 +232,10 @@ SmallVector<SmallVector<RowKernelOp>> genrec::getJointLaunches(ProgramOp program
     return kernels.size() == 1 && !isParameterUpdate(kernels.front());
   });
   return launches;
+}
+
+bool genrec::leavesTerms(RankedTensorType sums) {
+  return getRowDomain(sums) || sums.getDimSize(0) > rt::kernels::kMostPrivateRows;
 }
 
 void genrec::attachKernelModels(MLIRContext *context) {

@@ -79,6 +79,9 @@ mlir::Operation *getReductionReader(mlir::Operation *op);
 /// `program` that has several or is of updates: updates of parameters, or reductions that one op
 /// reads, between which no call runs, and no kernel that stores rows.
 llvm::SmallVector<llvm::SmallVector<RowKernelOp>> getJointLaunches(ProgramOp program);
+/// Whether the rows of a device's kernel leave terms of a scattered sum of this type, which are
+/// read in the order of what they are added to; elsewhere each chunk of rows has a sum of its own.
+bool leavesTerms(mlir::RankedTensorType sums);
 /// Whether `value` is a segment_sum, or what collect_rows makes of one, without a buffer: exactly
 /// one kernel reads it, and adds up a row's gradients itself, from a `kSegmentSumsType`.
 bool isAddedByReader(mlir::Value value);
