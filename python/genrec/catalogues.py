@@ -1,5 +1,6 @@
 """Item catalogues: the items that exist, each with its features."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike, fspath
 from pathlib import Path
@@ -9,7 +10,7 @@ from genrec import methods
 from genrec.domain import Domain
 from genrec.emit import emit
 from genrec.errors import DataError, ModelError
-from genrec.files import files_of
+from genrec.files import files_of, reading_parquet
 from genrec.ops import as_ids, is_trained
 from genrec.recording import DomainDeclaration, ValueType, current
 from genrec.schema import Schema
@@ -52,7 +53,7 @@ class Catalogue:
         self._path = fspath(path)
         self._name = name or Path(self._path).stem
         # The file of a schema that is given may come later.
-        self._rows = _count_rows(self._path) if schema is None or Path(self._path).exists() else None
+        self._rows = _count_rows(self._path) if schema is None or os.path.exists(self._path) else None
         self._schema = schema or Schema.from_parquet(path, root=self._name, nullable=nullable)
         self._id = id or self._only_id()
         self._place = find_place()
@@ -108,15 +109,13 @@ def catalogue(
 
 
 def _count_rows(path: str) -> int:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        return sum(pq.read_metadata(file).num_rows for file in files_of(path))
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
+    rows = 0
+    for file in files_of(path):
+        with reading_parquet(file):
+            rows += pq.read_metadata(file).num_rows
+    return rows
 
 
 def expect_catalogue(source: object, what: str, place: Place, position: int) -> Catalogue:

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from genrec.errors import DataError, quoted
-from genrec.files import files_of
+from genrec.files import files_of, reading_parquet
 from genrec.types import ElementType, bool_, element_type, float32, float64, int32, int64, string, timestamp
 
 if TYPE_CHECKING:
@@ -377,17 +377,10 @@ def _check_same(first: dict[str, Any], other: dict[str, Any], path: str, other_p
 
 def read_arrow_schema(path: str | PathLike[str]) -> "pa.Schema":
     """The Arrow schema in a Parquet file's footer. Raises `DataError` when the file cannot be read."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with reading_parquet(path):
         return pq.read_schema(path)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file") from error
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(
-            f"{path}: cannot be read as Parquet: {error}; text files become Parquet by genrec.data"
-        ) from error
 
 
 # Element types by the names of pyarrow's type tests. A double stays a double: conversion to float would lose digits

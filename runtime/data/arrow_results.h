@@ -14,10 +14,15 @@
 
 namespace genrec::rt {
 
+/// What went wrong, with the system's reason.
+inline std::string textOf(const arrow::Status &status) {
+  return status.message() + (status.detail() ? " (" + status.detail()->ToString() + ")" : "");
+}
+
 /// The value of a call that reads; throws what went wrong, as Parquet's calls do.
 template <class T> T valueOf(arrow::Result<T> result) {
   if (!result.ok())
-    throw std::runtime_error(result.status().message());
+    throw std::runtime_error(textOf(result.status()));
   return std::move(*result);
 }
 
@@ -25,9 +30,9 @@ template <class T> T valueOf(arrow::Result<T> result) {
 inline void checkWritten(const arrow::Status &status, const std::string &path) {
   if (status.ok())
     return;
-  std::string detail = status.detail() ? " (" + status.detail()->ToString() + ")" : "";
-  bool isFull = detail.find(std::strerror(ENOSPC)) != std::string::npos;
-  throw Error(path + ": cannot be written: " + status.message() + detail,
+  const std::string text = textOf(status);
+  bool isFull = text.find(std::strerror(ENOSPC)) != std::string::npos;
+  throw Error(path + ": cannot be written: " + text,
               isFull ? "free some space, or write to another folder" : "");
 }
 

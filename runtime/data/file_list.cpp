@@ -51,14 +51,35 @@ private:
   std::set<std::pair<dev_t, ino_t>> places;
 };
 
-/// What a folder holds, sorted. Throws Error where it cannot be read.
+[[noreturn]] void throwUnreadable(const fs::path &folder, const std::error_code &error) {
+  throw Error("folder '" + folder.string() + "' cannot be read: " + error.message(),
+              "let this user read it and enter it (chmod u+rx), or name the files to read instead");
+}
+
+/// Throws Error where a folder on the way to `path` may not be entered: `path` only seems not to
+/// exist.
+void requireReachable(const fs::path &path) {
+  std::error_code error, ignored;
+  (void)fs::status(path, error);
+  if (error != std::errc::permission_denied)
+    return; // what is not there is told by those who look for it
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  requireReachable(folder);
+  const bool isLink = fs::exists(folder / ".", ignored); // to what this user may not enter
+  throwUnreadable(isLink ? path : folder, error);
+}
+
+/// What a folder holds, sorted. Throws Error where it cannot be listed, or what it holds cannot
+/// be reached.
 std::vector<fs::path> entriesOf(const fs::path &folder) {
   std::error_code error;
   std::vector<fs::path> entries;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     entries.push_back(at->path());
+  if (!error)
+    (void)fs::status(folder / ".", error);
   if (error)
-    throw Error("folder '" + folder.string() + "' cannot be read: " + error.message());
+    throwUnreadable(folder, error);
   std::sort(entries.begin(), entries.end());
   return entries;
 }
@@ -95,8 +116,9 @@ private:
     std::error_code ignored;
     fs::file_status status = fs::status(path, ignored);
     if (isHidden(path.filename().string()))
-      skip(path, "names that begin with . or _ are hidden");
-    else if (fs::is_directory(status))
+      return skip(path, "names that begin with . or _ are hidden");
+    requireReachable(path);
+    if (fs::is_directory(status))
       enter(path);
     else if (!fs::exists(status))
       skip(path, "links to nothing");
@@ -200,6 +222,7 @@ void addOne(const std::string &entry, std::vector<std::string> &files, Notes *no
 }
 
 void addEntry(const std::string &entry, std::vector<std::string> &files, Notes *notes) {
+  requireReachable(entry);
   if (entry.find(',') == std::string::npos)
     return entry.empty() ? void() : addOne(entry, files, notes);
   if (isThere(entry))

@@ -20,14 +20,20 @@
 #include <parquet/metadata.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <new>
 
 namespace genrec::rt {
 
 namespace {
 
-const char *kUnreadableHelp = "it may be truncated, still being written, or no Parquet file: write "
-                              "it again";
+/// What to do about a file that cannot be read for the reason `why`.
+const char *unreadableHelp(const std::string &why) {
+  return why.find(std::strerror(EACCES)) != std::string::npos
+             ? "let this user read it (chmod u+r), or name the files to read instead"
+             : "it may be truncated, still being written, or no Parquet file: write it again";
+}
 
 /// Runs `body`; errors of Arrow and Parquet become an Error about `what`.
 template <class Body> auto reading(const std::string &what, const Body &body) {
@@ -44,7 +50,7 @@ template <class Body> auto reading(const std::string &what, const Body &body) {
       throw std::bad_alloc();
     why.erase(why.find_last_not_of(" \n") + 1);
     std::replace(why.begin(), why.end(), '\n', ' ');
-    throw Error(what + ": cannot be read: " + why, kUnreadableHelp);
+    throw Error(what + ": cannot be read: " + why, unreadableHelp(why));
   }
 }
 
@@ -323,7 +329,7 @@ Chunk ParquetFile::decode(int group, OrderWatch &order) const {
   if (table->num_rows() != about.groupRows[group] && !plan.leaves.empty())
     throw Error(what + ": holds " + std::to_string(table->num_rows()) +
                     " rows where its footer says " + std::to_string(about.groupRows[group]),
-                kUnreadableHelp);
+                unreadableHelp(""));
   Chunk chunk = decodeTable(model, plan, *table, location, order);
   chunk.rows = about.groupRows[group]; // a table without columns has no row count
   chunk.domains[plan.root].count = chunk.rows;

@@ -109,13 +109,22 @@ def test_lines_of_all_columns_are_read(tmp_path, content, rows):
 
 
 @pytest.mark.parametrize(
-    ("name", "instead"), [("x.csv", "x.parquet"), ("x.tsv.gz", "x.parquet"), ("a.b.json", "a.b.parquet")]
-)
+    ("name", "instead"),
+    [
+        ("x.csv", "x.parquet"), ("x.tsv.gz", "x.parquet"), ("a.b.json", "a.b.parquet"), ("x.CSV.ZST", "x.parquet"),
+        ("x.parquet.gz", "x.parquet"), ("day.zst", "day.parquet"), ("x.csv.csv", "x.csv.parquet"),
+    ],
+)  # fmt: skip
 def test_parquet_is_not_written_under_the_name_of_another_format(tmp_path, name, instead):
     with pytest.raises(data.DataError) as error:
         data.write(EVENTS, tmp_path / name)
     assert str(error.value).startswith(f"{tmp_path / name}: is written as Parquet, but its name ends in '.")
     assert str(error.value).endswith(f"; call it {instead}") and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["out.csv.parquet", "a.json.pq", "b.gz.parquet", "csv", "c.tsv.v2"])
+def test_what_is_before_the_ending_is_free(tmp_path, name):
+    assert pq.read_table(data.write(EVENTS, tmp_path / name)).num_rows == EVENTS.height
 
 
 def test_a_missing_file_is_named(tmp_path):

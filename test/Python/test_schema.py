@@ -1,6 +1,7 @@
 """Schemas by hand and from Parquet files."""
 
 import os
+from contextlib import contextmanager
 
 import genrec as gr
 import pyarrow as pa
@@ -79,6 +80,57 @@ def test_folders_and_patterns(tmp_path):
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(gr.DataError, match=message):
             gr.Schema.from_parquet(tmp_path / path)
+
+
+@contextmanager
+def as_nobody(folder):
+    """Without root's right to read everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for above in (folder, *list(folder.parents)[:2]):
+        above.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "path", "cause"),
+    [
+        (0o000, "{0}", "folder '{0}/in'"),
+        (0o400, "{0}", "folder '{0}/in'"),
+        (0o000, "{0}/in", "folder '{0}/in'"),
+        (0o000, "{0}/in/deep/a.parquet", "folder '{0}/in'"),
+        (0o000, "{0}/out/a.parquet,{0}/in/a.parquet", "folder '{0}/in'"),
+        (0o000, "{0}/**/*.parquet", "folder '{0}/in'"),
+        (0o000, "{0}/out/link.pq", "folder '{0}/out/link.pq'"),
+        (0o000, "{0}/out", "folder '{0}/out/link.pq'"),
+        (0o755, "{0}", "{0}/in/a.parquet:"),
+        (0o755, "{0}/in/a.parquet", "{0}/in/a.parquet:"),
+    ],
+)
+def test_what_may_not_be_read_is_named(mode, path, cause, tmp_path):
+    """In the words of the compiled model (`DatasetFiles.WhatMayNotBeReadIsNamed`)."""
+    for name in ("in", "out"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "a.parquet", TABLE)
+    (tmp_path / "out" / "link.pq").symlink_to(tmp_path / "in" / "a.parquet")
+    (tmp_path / "in" / "a.parquet").chmod(0)
+    (tmp_path / "in").chmod(mode)
+    path = path.format(tmp_path)
+    try:
+        with as_nobody(tmp_path):
+            for read in (gr.Schema.from_parquet, gr.catalogue):
+                with pytest.raises(gr.DataError) as error:
+                    read(path)
+                told = f"{cause.format(tmp_path)} cannot be read: Permission denied; let this user "
+                assert str(error.value).startswith(told)
+            gr.catalogue(tmp_path / "in" / "later", schema=gr.Schema({"item": gr.int64}))
+    finally:
+        (tmp_path / "in").chmod(0o755)
 
 
 def test_files_of_a_folder_agree(tmp_path):

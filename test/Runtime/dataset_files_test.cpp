@@ -21,8 +21,10 @@ namespace genrec::rt::test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 //===-- folders ---------------------------------------------------------------===//
 
@@ -59,6 +61,63 @@ TEST(DatasetFiles, FoldersAreReadThroughLinksAndInAnyCase) {
   Message message = errorOf([&] { listFiles(folder / "other"); });
   EXPECT_EQ(message.text, "folder '" + folder / "other" + "' holds no .parquet file");
   EXPECT_THAT(message.help, HasSubstr("a.csv"));
+}
+
+/// Without root's right to read everything.
+class AsNobody {
+public:
+  explicit AsNobody(const TestFolder &folder) {
+    fs::permissions(folder.path, fs::perms(0755));
+    if (isRoot)
+      EXPECT_EQ(seteuid(65534), 0);
+  }
+  ~AsNobody() {
+    if (isRoot)
+      EXPECT_EQ(seteuid(0), 0);
+  }
+
+private:
+  bool isRoot = geteuid() == 0;
+};
+
+/// What is told of `path`, where the folder "in" has the permissions `mode`.
+Message unreadable(const std::string &path, int mode) {
+  TestFolder folder;
+  ReadingModel model = userModel();
+  fs::create_directories(folder / "in");
+  fs::create_directories(folder / "out");
+  writeUsers(folder, 8, 4, 4);
+  fs::rename(folder / "part-000.parquet", folder / "in/a.parquet");
+  fs::rename(folder / "part-001.parquet", folder / "out/a.parquet");
+  fs::create_symlink(folder / "in/a.parquet", folder / "out/link");
+  fs::permissions(folder / "in/a.parquet", fs::perms(0));
+  fs::permissions(folder / "in", fs::perms(mode));
+  Message message;
+  {
+    AsNobody nobody(folder);
+    message = errorOf([&] { Dataset(model.description, {&model.program}, folder / path, {}); });
+  }
+  fs::permissions(folder / "in", fs::perms(0755));
+  for (size_t at; (at = message.text.find(folder.path)) != std::string::npos;)
+    message.text.replace(at, folder.path.size(), "F");
+  return message;
+}
+
+TEST(DatasetFiles, WhatMayNotBeReadIsNamed) {
+  for (int mode : {0000, 0400})
+    for (const char *path : {".", "in", "in/deep/a.parquet", "**/*.parquet", "in/a.parquet,b"}) {
+      Message message = unreadable(path, mode);
+      EXPECT_THAT(message.text, AnyOf("folder 'F/in' cannot be read: Permission denied",
+                                      "folder 'F/./in' cannot be read: Permission denied"))
+          << path;
+      EXPECT_THAT(message.help, HasSubstr("let this user read it and enter it")) << path;
+    }
+  for (const char *path : {"out/link", "out"})
+    EXPECT_EQ(unreadable(path, 0).text, "folder 'F/out/link' cannot be read: Permission denied");
+  Message file = unreadable("in", 0755);
+  EXPECT_THAT(file.text, StartsWith("F/in/a.parquet: cannot be read: "));
+  EXPECT_THAT(file.text, HasSubstr("Permission denied"));
+  EXPECT_THAT(file.help, HasSubstr("let this user read it"));
 }
 
 //===-- files that are replaced -----------------------------------------------===//

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 from genrec.errors import DataError
 
 _OTHER_FORMATS = (
-    ".arrow", ".avro", ".csv", ".dat", ".data", ".feather", ".gz", ".ipc", ".json", ".jsonl", ".ndjson", ".npy", ".npz",
-    ".orc", ".tsv", ".txt", ".xlsx", ".zst",
+    ".arrow", ".avro", ".csv", ".dat", ".data", ".feather", ".ipc", ".json", ".jsonl", ".ndjson", ".npy", ".npz",
+    ".orc", ".tsv", ".txt", ".xlsx",
 )  # fmt: skip
+_COMPRESSIONS = (".bz2", ".gz", ".xz", ".zip", ".zst")
 
 
 def write(frame: pl.DataFrame, path: str | os.PathLike[str], *, row_group: int = 1 << 16) -> Path:
@@ -37,9 +38,9 @@ def write(frame: pl.DataFrame, path: str | os.PathLike[str], *, row_group: int =
             time: int64
     """
     path = Path(path)
-    other = next((suffix for suffix in path.suffixes[-2:] if suffix.lower() in _OTHER_FORMATS), None)
-    if other is not None:
-        name = path.name[: path.name.index(other)] + ".parquet"
+    other = _other_ending(path)
+    if other:
+        name = path.name.removesuffix(other) + ".parquet"
         raise DataError(f"{path}: is written as Parquet, but its name ends in '{other}'; call it {name}")
     if frame.height == 0:
         raise DataError(f"{path}: no rows to write")
@@ -52,3 +53,11 @@ def write(frame: pl.DataFrame, path: str | os.PathLike[str], *, row_group: int =
         aside.unlink(missing_ok=True)
         raise DataError(f"{path}: {error.strerror or error}") from error
     return path
+
+
+def _other_ending(path: Path) -> str:
+    """The ending of a name that is of another format, such as ".csv" or ".csv.gz"; empty where there is none."""
+    *_, before, last = ["", "", *path.suffixes]
+    if last.lower() in _COMPRESSIONS:
+        return before + last if before.lower() in (*_OTHER_FORMATS, ".parquet") else last
+    return last if last.lower() in _OTHER_FORMATS else ""
