@@ -67,7 +67,8 @@ def __getattr__(name: str) -> ModuleType:
     """`genrec.data` is loaded when it is first used: it needs Polars, which takes a while."""
     if name == "data":
         return import_module("genrec.data")
-    raise_missing(__name__, name, {} if name.startswith("_") else OF_GENREC, __all__)
+    helps = {**dict.fromkeys(nn.__all__, "it is in nn: from genrec import nn"), **OF_GENREC}
+    raise_missing(__name__, name, {} if name.startswith("_") else helps, __all__)
 
 
 __all__ = [

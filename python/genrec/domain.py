@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from genrec import methods
 from genrec import recording as rec
 from genrec.errors import FeatureError, ModelError, quoted
+from genrec.hints import OF_DOMAINS
 from genrec.recording import DomainDeclaration, Enum, Op, Recording, Result, ValueType
 from genrec.schema import ELEMENT, MOST_DOMAIN_DEPTH, Feature, ListSchema
 from genrec.source import find_place
@@ -180,6 +181,8 @@ class Domain:
             help = f"{left_out.reason}; {left_out.help}"
         elif len(path) > 1 and path[0] in self:
             help = f"a step at a time: {self._expression}.{name}"
+        elif name in OF_DOMAINS:
+            help = f"{OF_DOMAINS[name]}; {self._known_names(schema, name, most=6)}"
         elif name in _OF_VALUES:
             help = f"reduce a feature of the list: {self._expression}.<feature>.{name}()"
         elif below:
@@ -188,12 +191,12 @@ class Domain:
             help = self._known_names(schema, name)
         return FeatureError(f"'{self._name}' has no feature '{name}'", find_place(), "", help)
 
-    def _known_names(self, schema: ListSchema, name: str) -> str:
+    def _known_names(self, schema: ListSchema, name: str, most: int = 12) -> str:
         """The features and lists there are, first the one that may have been meant by `name`."""
         known = {**{n: str(f.type) for n, f in schema.features.items()}, **dict.fromkeys(schema.children, "a list")}
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        listed = ", ".join(f"{n} ({kind})" for n, kind in list(known.items())[:12])
-        more = f" and {len(known) - 12} more" if len(known) > 12 else ""
+        listed = ", ".join(f"{n} ({kind})" for n, kind in list(known.items())[:most])
+        more = f" and {len(known) - most} more" if len(known) > most else ""
         hint = f"did you mean '{close[0]}'? " if close else ""
         return f"{hint}'{self._name}' has {listed or 'no features'}{more}"
 

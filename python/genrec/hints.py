@@ -7,31 +7,86 @@ from typing import Any, NoReturn
 
 from genrec import optim
 
+_NO_NUMBERS = "values have no numbers while the model is recorded; gr.output(...) writes them when predicting"
+_ROWS = "rows are [d]: gr.concat joins them, x[:, a:b] takes columns, gr.concat(x) makes rows [1] of scalars"
+_DEVICES = "devices are chosen by gr.compile(..., target=...)"
+_PRODUCT = "(a * b).row_sum() is a dot product per row; nn.Linear and nn.linear multiply by a matrix"
+_NULLS = "x.valid is false where x is null; gr.fill_missing(x, value) replaces nulls"
+_GRADIENTS = "losses are declared by gr.loss…; genrec differentiates them"
+_TEXTS = "texts are hashed, gr.hash(x, bits=52); change them in the data"
+_TIMES = "times are seconds since 1970: gr.time_delta(now, then, unit=3600), or gr.mod(x, 86400) within a day"
+
 ELSEWHERE = {
-    "T": "rows are not transposed; inner products with every item are gr.scores or gr.top_k",
-    "transpose": "rows are not transposed; inner products with every item are gr.scores or gr.top_k",
+    **dict.fromkeys(
+        ("T", "t", "mT", "transpose", "permute", "swapaxes"),
+        "rows are not transposed; inner products with every item are gr.scores or gr.top_k",
+    ),
     "unsqueeze": "a scalar per row becomes rows [1] by gr.concat(x)",
-    "reshape": "rows are [d]: gr.concat joins them, x[:, a:b] takes columns, gr.concat(x) makes rows [1] of scalars",
-    "view": "rows are [d]: gr.concat joins them, x[:, a:b] takes columns, gr.concat(x) makes rows [1] of scalars",
+    **dict.fromkeys(("reshape", "view"), _ROWS),
     "flatten": "x.tile(n) puts the rows of a list side by side",
+    **dict.fromkeys(("expand", "repeat", "expand_as", "broadcast_to"), "x.fanout(batch.history) copies rows to lists"),
+    **dict.fromkeys(("chunk", "split"), "take columns: x[:, :n], x[:, n:]; .split_rows() undoes gr.concat_rows"),
     "float": "x.astype(gr.float32)",
+    "double": "x.astype(gr.float64)",
+    **dict.fromkeys(("half", "bfloat16"), "gr.autocast() rounds the factors of products to bfloat16"),
     "long": "x.astype(gr.int64)",
     "int": "x.astype(gr.int64)",
     "bool": "compare: x != 0",
+    "type": "x.astype(...) converts, x.dtype is the element type",
     "to": "x.astype(...) converts; devices are chosen by gr.compile(..., target=...)",
-    "cuda": "devices are chosen by gr.compile(..., target=...)",
-    "cpu": "devices are chosen by gr.compile(..., target=...)",
-    "size": "x.shape is the shape of one row",
-    "ndim": "x.shape is the shape of one row",
-    "item": "values have no numbers while the model is recorded; gr.output(...) writes them when predicting",
-    "numpy": "values have no numbers while the model is recorded; gr.output(...) writes them when predicting",
-    "tolist": "values have no numbers while the model is recorded; gr.output(...) writes them when predicting",
-    "clamp": "gr.clip(x, low, high)",
-    "clip": "gr.clip(x, low, high)",
-    "argmax": "of a catalogue: gr.top_k(..., k=1)",
-    "backward": "losses are declared by gr.loss…; genrec differentiates them",
+    **dict.fromkeys(("cuda", "cpu", "device"), _DEVICES),
+    **dict.fromkeys(("size", "ndim", "dim", "numel", "nelement"), "x.shape is the shape of one row"),
+    **dict.fromkeys(("item", "numpy", "tolist", "data"), _NO_NUMBERS),
+    **dict.fromkeys(("clamp", "clip"), "gr.clip(x, low, high)"),
+    **dict.fromkeys(("argmax", "topk", "argsort", "sort"), "of a catalogue: gr.top_k(..., k=1)"),
+    **dict.fromkeys(("backward", "grad", "requires_grad_", "zero_grad"), _GRADIENTS),
+    "requires_grad": "gr.detach(x) has no gradient; gr.Table(..., frozen=True) and nn.Parameter(..., frozen=True)",
+    "detach": "gr.detach(x)",
+    **dict.fromkeys(("clone", "copy", "contiguous"), "values do not change: x itself will do"),
+    **dict.fromkeys(("dot", "matmul", "mm", "bmm", "inner"), _PRODUCT),
+    **dict.fromkeys(("mul", "add", "sub", "div"), "write + - * /"),
+    **dict.fromkeys(("mul_", "add_", "sub_", "div_", "fill_", "copy_"), "values do not change: y = x * 2"),
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), "write == != < <= > >="),
+    "pow": "x ** 2",
+    "min": "-(-x).max() over lists, -(-x).row_max() along a row; gr.minimum(a, b) of two values",
+    "prod": "nn.exp(nn.log(x).sum()) over lists of positive values",
+    **dict.fromkeys(("std", "var"), "((x - m) ** 2).row_mean(), where m is x.row_mean(): along a row"),
+    "norm": "nn.sqrt((x * x).row_sum()); nn.l2_normalize(x) divides by it",
+    "any": "of a list, x.astype(gr.int64).max() > 0",
+    "all": "of a list, (~x).astype(gr.int64).max() == 0",
+    "cumsum": "nn.attention and nn.SelfAttention look at all rows before; a running sum is made in the data",
+    "shift": "x.lag(n) and x.lead(n)",
+    **dict.fromkeys(("head", "tail"), "x.truncate(n, keep='first') or x.truncate(n)"),
+    **dict.fromkeys(("masked_fill", "where"), "gr.where(condition, a, b)"),
+    **dict.fromkeys(("fillna", "isna", "isnull", "is_null", "fill_null", "notna", "isnan"), _NULLS),
+    **dict.fromkeys(("lower", "upper", "str", "strip", "startswith"), _TEXTS),
+    **dict.fromkeys(("dt", "hour", "day", "weekday", "total_seconds"), _TIMES),
+    "values": "x itself is the value",
 }
 """Help by the name of the missing attribute; `genrec.nn` adds its functions."""
+
+
+OF_DOMAINS = {
+    **dict.fromkeys(("get", "keys", "items", "columns", "values"), "batch['user'] is a feature, list(batch) all names"),
+    **dict.fromkeys(
+        ("shape", "size", "ndim"), "a model is recorded without data; .length() counts the rows of each list"
+    ),
+    **dict.fromkeys(("head", "tail"), ".truncate(n, keep='first') and .truncate(n)"),
+    **dict.fromkeys(("to", "cuda", "cpu", "device"), _DEVICES),
+}
+"""Help by the name of something that rows of a batch are asked for, and that is no feature of them."""
+
+
+def help_for_attribute(name: str, names: list[str]) -> str:
+    """Help for an attribute that a value or parameter, which has `names`, lacks; empty where there is none."""
+    return ELSEWHERE.get(name) or close_to(name, names)
+
+
+def close_to(name: str, names: list[str]) -> str:
+    """A question for the one of `names` that `name` may stand for; empty where there is none."""
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
+    return f"did you mean '{close[0]}'?" if close else ""
+
 
 OF_NN = {
     "Sequential": "call the layers one after another in forward, or use nn.MLP",
@@ -50,6 +105,7 @@ OF_NN = {
     "BCEWithLogitsLoss": "gr.loss.bce_with_logits",
     "CrossEntropyLoss": "gr.loss.softmax_cross_entropy",
     "MSELoss": "gr.loss.mse",
+    **dict.fromkeys(("BatchNorm1d", "BatchNorm"), "nn.LayerNorm or nn.RMSNorm; nothing is averaged over a batch"),
 }
 """Help by the name of something that `genrec.nn` lacks."""
 OF_LOSS = {
@@ -74,17 +130,45 @@ OF_METRIC = {
     "mse": "gr.metric.rmse",
 }
 """Help by the name of something that `genrec.metric` lacks."""
+_CONSTANTS = "a number or a list of numbers stands for itself in every row: x + 1.0, x * [1.0, 2.0]"
 OF_GENREC = {
-    **dict.fromkeys(
-        ("Linear", "MLP", "Embedding", "LayerNorm", "Dropout", "relu", "softmax"), "it is in nn: from genrec import nn"
-    ),
     **{name: "it is in gr.optim" for name, _ in inspect.getmembers(optim, inspect.isfunction) if name[0] != "_"},
     "cat": "gr.concat",
+    **dict.fromkeys(("zeros", "ones", "full", "tensor", "array", "constant", "zeros_like", "ones_like"), _CONSTANTS),
+    **dict.fromkeys(("matmul", "mm", "bmm", "dot", "einsum", "inner"), _PRODUCT),
+    **dict.fromkeys(("arange", "range"), "batch.history.position() counts the rows of each list"),
+    "max": "x.max() over lists, x.row_max() along a row, gr.maximum(a, b) of two values",
+    "min": "gr.minimum(a, b) of two values",
     "sum": "x.sum() over lists, x.row_sum() along a row, + of two values",
     "mean": "x.mean() over lists, x.row_mean() along a row",
     "load": "gr.CompiledModel(path) opens a compiled binary",
 }
-"""Help by the name of something that `genrec` lacks."""
+"""Help by the name of something that `genrec` lacks; `genrec` adds the names of `genrec.nn`."""
+_TRAINING = "dropout acts while training, and only then: the compiled model trains, evaluates and predicts"
+_WEIGHTS = "gr.compile(model, schema) gives what trains: .train(), .export() writes tables and parameters"
+OF_MODULES = {
+    **dict.fromkeys(("training", "train", "eval"), _TRAINING),
+    **dict.fromkeys(
+        ("parameters", "named_parameters"), "an optimizer is for the whole model: optimizer=gr.optim.Adam(1e-3)"
+    ),
+    **dict.fromkeys(("state_dict", "load_state_dict", "save", "load", "fit"), _WEIGHTS),
+    **dict.fromkeys(("to", "cuda", "cpu", "half"), _DEVICES),
+    **dict.fromkeys(("register_buffer", "register_parameter"), "assign it to an attribute: self.w = nn.Parameter(...)"),
+    **dict.fromkeys(
+        ("add_module", "children", "modules", "apply"), "modules are attributes, or in lists and dicts of them"
+    ),
+    **dict.fromkeys(("log", "training_step", "validation_step"), "forward declares losses, metrics and outputs"),
+}
+"""Help by the name of an attribute that modules and models lack."""
+OF_TABLES = {
+    **dict.fromkeys(
+        ("weight", "weights", "data"), "self.table(ids) reads rows; .export() of the compiled model writes all"
+    ),
+    "embedding_dim": "its size is .dim",
+    **dict.fromkeys(("num_embeddings", "size", "shape"), "a table grows with its ids; the size of a row is .dim"),
+    **dict.fromkeys(("lookup", "forward", "get", "embedding"), "call it: self.table(ids)"),
+}
+"""Help by the name of an attribute that tables lack."""
 
 _CALLS = (
     (
@@ -96,6 +180,21 @@ _CALLS = (
         "a model is recorded without data; rows.length() is the number of rows of each list",
     ),
     (r"object of type 'Value' has no len\(\)", "a model is recorded without data; x.shape is the shape of one row"),
+    (r"object of type 'Parameter' has no len\(\)", "p.shape has the sizes of a parameter"),
+    (r"object of type 'Table' has no len\(\)", "a table has no number of rows: it grows with its ids"),
+    (
+        r"'(?:Value|Parameter|Domain)' object does not support item (?:assignment|deletion)",
+        "values do not change: gr.where(condition, a, b) chooses, gr.concat joins columns",
+    ),
+    (r"'Table' object is not subscriptable|for .+: '.+' and 'Table'|for .+: 'Table' and", "call it: self.table(ids)"),
+    (
+        r"'(?:Value|Parameter)' object is not callable",
+        "it is a value, not a layer: x * y, or a layer of nn called with x",
+    ),
+    (
+        r"unsupported format string passed to (?:Value|Parameter|Domain)",
+        "a model is recorded without data, so there is no number to print; f'{x}' says what x is",
+    ),
     (
         r"operand type\(s\) for @",
         "nn.Linear and nn.linear multiply by a matrix; (a * b).row_sum() is a dot product per row",
@@ -104,8 +203,9 @@ _CALLS = (
         r"operand type\(s\) for \*\* or pow\(\): '(?:int|float)' and '(?:Value|Parameter)'",
         "a power of a number a is nn.exp(x * math.log(a))",
     ),
-    (r"'([<>]=?)' not supported between .*'Parameter'", r"compare its value: p.value() \1 …"),
-    (r"operand type\(s\) for %", "gr.mod(x, n) is the remainder of an integer"),
+    (r"operand type\(s\) for \^", "of bools a ^ b is a != b"),
+    (r"operand type\(s\) for (?:<<|>>)", "x * 2 and gr.bucketize(x, edges)"),
+    (r"operand type\(s\) for (?:%|divmod)", "gr.mod(x, n) is the remainder of an integer"),
     (
         r"operand type\(s\) for //",
         "gr.bucketize(x, edges) makes buckets of numbers, .astype(gr.int64) truncates floats",
@@ -114,6 +214,30 @@ _CALLS = (
     (r"^hash\(\) missing 1 required positional argument: 'bits'", "gr.hash(x, bits=52) makes ids for a table"),
 )
 """Messages of Python for a wrong call, and what to write instead."""
+
+
+_NO_AXIS = "it works along each row: a model has no axis of rows"
+_OF_ARGUMENTS = {
+    "concat": {
+        ("dim", "axis"): "rows are joined end to end, there is no other axis; gr.concat_rows joins lists one after "
+        "another"
+    },
+    "concat_rows": {("dim", "axis"): "lists are joined one after another; gr.concat joins rows end to end"},
+    "stack": {("dim", "axis"): "each row becomes a list of rows; gr.concat joins rows end to end"},
+    "dropout": {("training",): "rows are dropped while training, and only then", ("p",): "the share is called rate"},
+    "": {
+        ("dim", "axis", "keepdim", "keepdims"): _NO_AXIS,
+        ("inplace",): "values do not change: take the result",
+        ("reduction",): "a loss is the weighted mean of its rows",
+    },
+}
+"""Help by the function and the names of arguments that it lacks; "" is any function."""
+
+
+def help_for_argument(function: str, argument: str) -> str:
+    """Help for an argument that `function` lacks; empty where there is none."""
+    of_function = {**_OF_ARGUMENTS[""], **_OF_ARGUMENTS.get(function, {})}
+    return next((help for names, help in reversed(of_function.items()) if argument in names), "")
 
 
 def help_for_call(message: str) -> str:

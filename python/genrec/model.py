@@ -14,6 +14,7 @@ from genrec.nn.module import Module
 from genrec.optim import Adam, Optimizer
 from genrec.parameter import Parameter
 from genrec.recording import Recording, recording
+from genrec.refused import told_of_refused_call
 from genrec.schema import Schema
 from genrec.source import Place, place_of_failure, refresh
 from genrec.table import Table, check_table_names, check_tensor_names
@@ -123,14 +124,15 @@ def record(model: Model, schema: Schema) -> Recording:
     result.reserve_public({*(table.name for table in tables), *result.parameter_names.values()})
     with recording(result), _told_at_its_line():
         batch: Domain = make_batch(result, schema.root)
-        model.forward(batch)
+        returned = model.forward(batch)  # type: ignore[func-returns-value]
     check_tensor_names(result)
     if not any(op.name in ("loss", "metric", "output") for op in result.ops):
         raise ModelError(
             f"model '{result.name}' declares no loss, metric or output",
             _place_of(model.forward),
             "",
-            "end forward with gr.loss…, gr.metric… or gr.output(...)",
+            "end forward with gr.loss…, gr.metric… or gr.output(...)"
+            + ("; what it returns is not looked at" if returned is not None else ""),
         )
     return result
 
@@ -174,6 +176,9 @@ def _told_at_its_line() -> Iterator[None]:
         if isinstance(error, MissingNameError) and place is not None:
             raise ModelError(error.said, place, "", error.help) from (error if are_own_frames_shown() else None)
         help = help_for_call(str(error)) if isinstance(error, TypeError) else ""
+        told = told_of_refused_call(error) if isinstance(error, TypeError) and not help else None
+        if place is not None and told is not None:
+            raise ModelError(told[0], place, "", told[1]) from (error if are_own_frames_shown() else None)
         if place is None or isinstance(error, ModelError) or not (calls or help):
             raise
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

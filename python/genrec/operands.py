@@ -38,14 +38,18 @@ def as_value(given: object, place: Place, like: Value | ElementType | None = Non
         help = help or f"call it: {owner._expression}.{name}(...)"
         raise ModelError(f"{what} must be a value, got the method '{name}' of a row domain", place, "", help)
     if given is None:
-        help = "nulls are replaced by gr.fill_missing(x, value)"
+        help = "nulls are replaced by gr.fill_missing(x, value); x.valid is false where x is null"
         raise ModelError(f"{what} must be a value, got None", place, "", help)
     numbers = _numbers(given)
     if numbers is not None:
         return constant(numbers, like.dtype if isinstance(like, Value) else like, place)
     help = ""
-    if isinstance(given, list | tuple) and any(isinstance(one, Value) for one in given):
+    if isinstance(given, list | tuple) and what.startswith("part "):
+        help = "give the values one by one, or all of them as one list; there is no axis to name"
+    elif isinstance(given, list | tuple) and any(isinstance(one, Value) for one in given):
         help = "gr.concat([...]) joins values to one row, gr.stack([...]) makes a list of them"
+    elif hasattr(given, "shape"):
+        help = "numbers for all rows are one number or a flat list of them; weights are an nn.Parameter"
     elif isinstance(given, str):
         help = "a model has no texts but those of its columns: make a column of the data of what they decide"
     elif callable(given) and not isinstance(given, type):

@@ -1,15 +1,74 @@
-"""Python's operators on values: arithmetic, comparisons and logic, row by row."""
+"""Python's operators on values: arithmetic, comparisons and logic, row by row; and what needs numbers, which there are
+none of while a model is recorded.
+"""
 
-from typing import TYPE_CHECKING
+import operator
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from genrec import methods
+from genrec.errors import ModelError
+from genrec.source import find_place
 
 if TYPE_CHECKING:
     from genrec.value import Number, Value, ValueLike
 
 
-class Arithmetic:
-    """The operators that compute: of `Value`, and of `Parameter`, which stands for its value."""
+# By the names of numpy's functions.
+_NUMPY_ARITHMETIC = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
+    "greater": operator.gt, "greater_equal": operator.ge, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+}  # fmt: skip
+
+
+class Symbolic:
+    """What has no numbers while a model is recorded: `Value`, and `Parameter`, which stands for its value."""
+
+    _noun = "a value"
+
+    def _label(self) -> str:
+        """A description for the caret line of an error."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        raise ModelError(
+            f"{self._noun} has no truth while the model is recorded",
+            find_place(),
+            self._label(),
+            "choose per row with gr.where(condition, a, b); 'and', 'or' and 'if' see no rows",
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise ModelError(
+            f"{self._noun} cannot be iterated over: a model is recorded without data",
+            find_place(),
+            self._label(),
+            "ops work on all rows at once; .sum() reduces lists, .row_sum() each row",
+        )
+
+    def _has_no_number(self, *_: object, **__: object) -> NoReturn:
+        raise ModelError(
+            f"{self._noun} has no number while the model is recorded",
+            find_place(),
+            self._label(),
+            "use functions of values: nn.exp and its kin, gr.where, gr.maximum, x.astype(gr.int64)",
+        )
+
+    __float__ = __int__ = __index__ = __complex__ = __round__ = __array__ = _has_no_number
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> "Value":
+        """Arithmetic with numpy's scalars on the left, such as `np.float32(2) * x`. Raises `ModelError` for numpy's
+        functions, which work on numbers.
+        """
+        act = _NUMPY_ARITHMETIC.get(ufunc.__name__)
+        if act is None or method != "__call__" or options:
+            self._has_no_number()
+        plain = [one if isinstance(one, Symbolic) else one.tolist() for one in operands]
+        return act(*plain)
+
+
+class Arithmetic(Symbolic):
+    """The operators that compute."""
 
     def __add__(self, other: "ValueLike") -> "Value":
         return methods.binary("add", self, other)
@@ -55,7 +114,9 @@ class Arithmetic:
 
 
 class Operators(Arithmetic):
-    """The operators of `Value`, which is their only subclass."""
+    """All operators, of `Value` and `Parameter`."""
+
+    __hash__ = object.__hash__
 
     # -- comparisons ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ Every function records one op (or a few) at the user's line. It first checks the
 that a mistake is an error at that line and not in the compiler.
 """
 
+import math
+import operator
 from collections.abc import Sequence
 
 from genrec import methods, moves
@@ -11,6 +13,7 @@ from genrec.domain import Domain
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.operands import as_value, constant, dtype_among, expect_float
+from genrec.operators import Symbolic
 from genrec.recording import Enum
 from genrec.rules import broadcast, common_domain, listed, mixing, same_dtype
 from genrec.source import Part, Place, find_place
@@ -74,14 +77,16 @@ MOST_POWER = 64
 @methods.define
 def power(x: Value, exponent: Number) -> Value:
     """x ** exponent by squaring and multiplying: a whole exponent from 1 to 64, 0.5 or -0.5."""
-    if exponent == 0.5 or exponent == -0.5:
+    is_number = isinstance(exponent, int | float)
+    if is_number and exponent in (0.5, -0.5):
         return unary("sqrt" if exponent > 0 else "rsqrt", x)
     place = find_place()
-    fits = isinstance(exponent, int | float) and exponent == int(exponent) and 1 <= exponent <= MOST_POWER
-    if not fits:
+    if not (is_number and 1 <= exponent <= MOST_POWER and exponent == int(exponent)):
+        is_whole = is_number and math.isfinite(exponent) and exponent == int(exponent)
+        help = "1.0 / x ** 2 is x to the power of -2" if is_whole and exponent < 0 else ""
         raise ModelError(
             f"'**' takes a whole exponent from 1 to {MOST_POWER}, 0.5 or -0.5, got {exponent!r}", place.part("right"),
-            "", "of positive values: nn.exp(exponent * nn.log(x))",
+            "", help or "of positive values: nn.exp(exponent * nn.log(x))",
         )  # fmt: skip
     result, square, left = None, x, int(exponent)
     while True:
@@ -307,28 +312,60 @@ def row_reduce(kind: str, x: Value) -> Value:
 
 @methods.define
 def columns(x: Value, index: object) -> Value:
-    """`x[:, a:b]` and `x[:, i]`."""
+    """`x[:, a:b]` and `x[:, i]`; of a value that all rows share also `x[a:b]` and `x[i]`."""
     place = find_place()
-    if not (isinstance(index, tuple) and len(index) == 2 and index[0] == slice(None)) or len(x.shape) != 1:
-        raise ModelError(
-            "rows are not indexed, only their columns: x[:, a:b] or x[:, i]",
-            place,
-            x._label(),
-            "to take rows use .first(), .last(), .truncate(n), .lead(n) or .lag(n)",
-        )
-    size, wanted = x.shape[0], index[1]
-    if isinstance(wanted, int):
-        if not -size <= wanted < size:
-            raise ModelError(f"column {wanted} of rows of size {size}", place, x._label())
-        one = emit("slice_columns", [x], x.domain, (1,), x.dtype, place, x.valid, offset=wanted % size)
-        return squeeze(one, place)
-    if not isinstance(wanted, slice) or wanted.step not in (None, 1):
-        raise ModelError("columns are taken by x[:, a:b] or x[:, i]", place, x._label())
-    begin, end, _ = wanted.indices(size)
-    if begin >= end or not _within(wanted, size):
-        raise ModelError(f"columns {wanted.start or 0}:{'' if wanted.stop is None else wanted.stop} of rows of size "
-                         f"{size}", place, x._label())  # fmt: skip
-    return emit("slice_columns", [x], x.domain, (end - begin,), x.dtype, place, x.valid, offset=begin)
+    is_of_rows = isinstance(index, tuple) and len(index) == 2 and (index[0] is ... or index[0] == slice(None))
+    wanted = index[1] if is_of_rows and isinstance(index, tuple) else index
+    if len(x.shape) != 1 or isinstance(wanted, tuple) or not (is_of_rows or x.domain is None):
+        raise _not_indexed(x, place)
+    size = x.shape[0]
+    if isinstance(wanted, slice):
+        if wanted.step not in (None, 1):
+            raise _no_columns(x, place)
+        begin, end, _ = wanted.indices(size)
+        if begin >= end or not _within(wanted, size):
+            raise ModelError(
+                f"columns {wanted.start or 0}:{'' if wanted.stop is None else wanted.stop} of rows of size {size}",
+                place, x._label(),
+            )  # fmt: skip
+        return emit("slice_columns", [x], x.domain, (end - begin,), x.dtype, place, x.valid, offset=begin)
+    try:
+        column = operator.index(wanted) if not isinstance(wanted, bool | Symbolic) else None  # type: ignore[arg-type]
+    except TypeError:
+        column = None
+    if column is None:
+        raise _no_columns(x, place)
+    if not -size <= column < size:
+        help = f"columns are counted from 0 to {size - 1}, or from the end, -1 to -{size}"
+        raise ModelError(f"column {column} of rows of size {size}", place, x._label(), help)
+    one = emit("slice_columns", [x], x.domain, (1,), x.dtype, place, x.valid, offset=column % size)
+    return squeeze(one, place)
+
+
+def _not_indexed(x: Value, place: Place) -> ModelError:
+    """The error of an index of rows, or of what has no columns."""
+    if x.domain is None and len(x.shape) == 2:
+        help = "nn.linear multiplies by the whole matrix, nn.Embedding reads a row per id; or make a parameter per row"
+        return ModelError("a matrix that all rows share is not indexed", place, x._label(), help)
+    if not x.shape:
+        return ModelError(
+            "a number per row has no columns, and rows are not indexed", place, x._label(),
+            "to take rows use .first(), .last(), .truncate(n), .lead(n) or .lag(n); gr.concat(x) makes rows [1] of it",
+        )  # fmt: skip
+    return ModelError(
+        "rows are not indexed, only their columns: x[:, a:b] or x[:, i]",
+        place,
+        x._label(),
+        "to take rows use .first(), .last(), .truncate(n), .lead(n) or .lag(n)",
+    )
+
+
+def _no_columns(x: Value, place: Place) -> ModelError:
+    """The error of columns that are neither one nor neighbours."""
+    return ModelError(
+        "columns are taken one by one, x[:, i], or with their neighbours, x[:, a:b]", place, x._label(),
+        "join what you take: gr.concat(x[:, 0], x[:, 2], x[:, 4:8])",
+    )  # fmt: skip
 
 
 def _within(wanted: slice, size: int) -> bool:

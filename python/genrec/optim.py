@@ -5,6 +5,7 @@ catch up on skipped steps. The learning rate here is the base rate; a compiled b
 """
 
 from dataclasses import dataclass
+from numbers import Real
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Optimizer:
 def _make(kind: str, lr: float, **options: float | None) -> Optimizer:
     values = {"lr": lr, **{name: value for name, value in options.items() if value is not None}}
     for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"option '{name}' of optimizer {kind} must be a number, got {value!r}")
         rate, positive = name in ("alpha", "beta1", "beta2", "momentum"), name == "eps"
         if not 0 <= value < (1 if rate else float("inf")) or (positive and value == 0):
             bound = "in [0, 1)" if rate else "greater than 0" if positive else "at least 0"

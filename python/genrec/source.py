@@ -73,6 +73,12 @@ class Place:
         return ast.unparse(node) if node is not None else ""
 
     @property
+    def called(self) -> str:
+        """What the expression calls, as written: `gr.concat` of `gr.concat(a, b)`; empty where it is no call."""
+        node = _node_at(self)
+        return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+    @property
     def operand(self) -> str:
         """`text` as what a method can be called on: in parentheses where it needs them."""
         node = _node_at(self)

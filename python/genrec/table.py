@@ -3,9 +3,11 @@
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NoReturn
 
 from genrec.emit import emit
-from genrec.errors import ModelError
+from genrec.errors import FeatureError, ModelError
+from genrec.hints import OF_TABLES
 from genrec.init import Initializer, truncated_normal
 from genrec.nn.functional import l2_normalize
 from genrec.ops import as_ids
@@ -90,6 +92,10 @@ class Table:
         for what, number in (("dim", dim), ("id_bits", id_bits)):
             if isinstance(number, bool) or not isinstance(number, int):
                 raise TypeError(f"'{what}' of table '{name}' must be a whole number, got {number!r}")
+        if isinstance(init, int) and init > 0:
+            raise TypeError(
+                f"table '{name}' takes the size of its rows alone: gr.Table({name!r}, dim=16). It has no number of rows"
+            )
         if init is not None and not isinstance(init, Initializer):
             raise TypeError(f"'init' of table '{name}' must be one of gr.init, got {init!r}")
         if optimizer is not None and not isinstance(optimizer, Optimizer):
@@ -118,6 +124,12 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<table '{self.name}' of [{self.dim}]>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        help = OF_TABLES.get(name, "")
+        raise FeatureError(f"table '{self.name}' has no '{name}'", find_place(), f"made at {self._place}", help)
 
     def __call__(self, ids: ValueLike) -> Value:
         """The rows of some ids; a null id has the row of zeros.

@@ -1,14 +1,12 @@
 """Values of a model being recorded: a table of rows of one domain, or something shared by all rows."""
 
-import difflib
-import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Union
+from typing import TYPE_CHECKING, NoReturn, Union
 
 from genrec import methods
 from genrec.domain import Domain
-from genrec.errors import FeatureError, ModelError
-from genrec.hints import ELSEWHERE
+from genrec.errors import FeatureError
+from genrec.hints import help_for_attribute
 from genrec.operators import Operators
 from genrec.recording import Recording, Result
 from genrec.source import Place, find_place
@@ -21,13 +19,6 @@ Number = bool | int | float
 """A plain number, which stands for itself in every row."""
 ValueLike = Union["Value", "Domain", "Parameter", Number, Sequence[Number]]
 """What ops take: a value, a list of plain values (for its entries), a parameter, a number or a list of numbers."""
-
-# By the names of numpy's functions.
-_NUMPY_ARITHMETIC = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
-    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
-    "greater": operator.gt, "greater_equal": operator.ge, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
-}  # fmt: skip
 
 
 class Value(Operators):
@@ -78,47 +69,11 @@ class Value(Operators):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        close = difflib.get_close_matches(name, [one for one in dir(Value) if not one.startswith("_")], n=1)
-        help = ELSEWHERE.get(name) or (f"did you mean '{close[0]}'?" if close else "")
+        help = help_for_attribute(name, [one for one in dir(Value) if not one.startswith("_")])
         raise FeatureError(f"a value has no '{name}'", find_place(), self._label(), help)
 
-    def __bool__(self) -> bool:
-        raise ModelError(
-            "a value has no truth while the model is recorded",
-            find_place(),
-            self._label(),
-            "choose per row with gr.where(condition, a, b); 'and', 'or' and 'if' see no rows",
-        )
-
-    def __iter__(self) -> NoReturn:
-        raise ModelError(
-            "a value cannot be iterated over: a model is recorded without data",
-            find_place(),
-            self._label(),
-            "ops work on all rows at once; .sum() reduces lists, .row_sum() each row",
-        )
-
-    __hash__ = object.__hash__
-
-    def _has_no_number(self, *_: object) -> NoReturn:
-        raise ModelError(
-            "a value has no number while the model is recorded",
-            find_place(),
-            self._label(),
-            "use functions of values: nn.exp and its kin, gr.where, gr.maximum, x.astype(gr.int64)",
-        )
-
-    __float__ = __int__ = __index__ = __complex__ = __round__ = __array__ = _has_no_number
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> "Value":
-        """Arithmetic with numpy's scalars on the left, such as `np.float32(2) * x`. Raises `ModelError` for numpy's
-        functions, which work on numbers.
-        """
-        act = _NUMPY_ARITHMETIC.get(ufunc.__name__)
-        if act is None or method != "__call__" or options:
-            self._has_no_number()
-        plain = [one if isinstance(one, Value) else one.tolist() for one in operands]
-        return act(*plain)
+    def __pos__(self) -> "Value":
+        return self
 
     def _describe(self) -> str:
         """ "[50] float32, one per 'event'" or "shared [50, 200] float32"."""
@@ -134,7 +89,8 @@ class Value(Operators):
     # -- within a row --------------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: object) -> "Value":
-        """`x[:, a:b]`: columns [a, b) of every row; `x[:, i]`: column i as a number per row.
+        """`x[:, a:b]`: columns [a, b) of every row; `x[:, i]`: column i as a number per row. Of a value that all rows
+        share, `x[a:b]` and `x[i]`.
 
         `x[ids]`, where `x` is per item of a catalogue: the item's row for each item id of other rows, such as
         `items.price[batch.history.item]`. A null id gives null; an id that the catalogue lacks is an error of the run.

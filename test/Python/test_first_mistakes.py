@@ -1,5 +1,7 @@
 """Mistakes of a first hour that are none of an op: names of other libraries, arguments of other libraries."""
 
+import copy
+
 import genrec as gr
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,6 +44,75 @@ def test_modules_have_no_other_names():
 def test_a_table_takes_a_name_first():
     with pytest.raises(TypeError, match="the name of a table must be a text, got 100000: .* no number of rows"):
         gr.Table(100_000, 16)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (
+            lambda: gr.Table("item", 100_000, 16),
+            "table 'item' takes the size of its rows alone: gr.Table('item', dim=16)",
+        ),
+        (lambda: nn.Parameter(8, gr.init.zeros()), "a parameter takes its sizes, such as (16,) or (16, 4), got int"),
+        (lambda: nn.Parameter((8,), gr.init.zeros), "must be one of gr.init, such as gr.init.zeros(), got <function"),
+        (lambda: nn.Parameter((8,), "zeros"), "must be one of gr.init, such as gr.init.zeros(), got 'zeros'"),
+        (lambda: nn.MLP(8, 16, 4), "nn.MLP takes its sizes as one list, nn.MLP([32, 64, 1]), got 8"),
+        (lambda: gr.optim.Adam("0.1"), "option 'lr' of optimizer adam must be a number, got '0.1'"),
+    ],
+)
+def test_arguments_of_what_a_model_is_made_of(make, told):
+    with pytest.raises(TypeError) as raised:
+        make()
+    assert told in str(raised.value)
+
+
+def test_what_parts_of_a_model_lack():
+    """An attribute error as any other, so `hasattr` works, with a help where there is one."""
+    parts = {
+        "train": (nn.Linear(2, 2), "dropout acts while training"),
+        "parameters": (Popular(), "an optimizer is for the whole model"),
+        "wieght": (nn.Linear(2, 2), "did you mean 'weight'?"),
+        "num_embeddings": (gr.Table("item", dim=2), "a table grows with its ids"),
+        "shap": (nn.Parameter((2,), gr.init.zeros()), "did you mean 'shape'?"),
+    }
+    for name, (part, told) in parts.items():
+        assert not hasattr(part, name) and not hasattr(part, "_" + name)
+        with pytest.raises(AttributeError) as raised:
+            getattr(part, name)
+        assert told in str(raised.value)
+        assert type(copy.deepcopy(part)) is type(part)
+
+
+def test_a_property_that_fails_says_why_itself():
+    class Tower(nn.Module):
+        @property
+        def size(self):
+            return self.table.dim
+
+    with pytest.raises(AttributeError, match="Tower has no attribute 'table'"):
+        _ = Tower().size
+
+
+def test_calls_of_the_users_own_functions_are_not_explained():
+    def concat(x):
+        return x
+
+    class Small(gr.Model):
+        def forward(self, batch):
+            gr.output(x=concat(batch.user, axis=1))
+
+    with pytest.raises(TypeError, match=r"concat\(\) got an unexpected keyword argument 'axis'") as raised:
+        gr.record(Small(), SCHEMA)
+    assert not isinstance(raised.value, gr.ModelError)
+
+
+def test_what_forward_returns_is_not_looked_at():
+    class Returning(gr.Model):
+        def forward(self, batch):
+            return batch.user
+
+    with pytest.raises(gr.ModelError, match=r"declares no loss.*(\n.*)*what it returns is not looked at"):
+        gr.record(Returning(), SCHEMA)
 
 
 def test_sizes_are_whole_numbers():

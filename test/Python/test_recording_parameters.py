@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import genrec as gr
+import numpy as np
 import pytest
 from genrec import nn
+from model_writing import import_model
 from recorder import ITEM, record
 
 
@@ -24,6 +26,34 @@ def test_parameters_are_operands_on_both_sides():
     with pytest.raises(gr.ModelError, match="a parameter outside of a model"):
         gr.Parameter((2,), gr.init.ones()) * 2.0
     assert gr.Parameter((2,), gr.init.ones()) != gr.Parameter((2,), gr.init.ones())
+
+
+def test_elements_of_a_parameter(tmp_path):
+    """Of one size; the compiler takes what is recorded."""
+    weight = gr.Parameter((6,), gr.init.ones())
+
+    def forward(batch):
+        x = ITEM(batch.user)
+        return weight[0], weight[-1], weight[np.int64(2)], weight[1:4], weight[-2:], x[..., 0], x[..., :2], +weight, +x
+
+    recording, ops, values = record(forward, item=ITEM, weight=weight)
+    assert [value.shape for value in values] == [(), (), (), (3,), (2,), (), (2,), (6,), (3,)]
+    assert [op.attributes["offset"] for op in ops["slice_columns"]] == [0, 5, 2, 1, 4, 0, 0]
+    gr.write_model(recording, tmp_path / "elements.genrec")
+    assert "genrec.slice_columns" in import_model(tmp_path / "elements.genrec")
+
+
+def test_parameters_in_comparisons_and_beside_arrays():
+    weight, other = (gr.Parameter((3,), gr.init.ones()) for _ in range(2))
+
+    def forward(batch):
+        x = ITEM(batch.user)
+        return weight > 0.0, weight == 1.0, weight != x, np.float32(2) * weight, np.ones(3) + weight
+
+    _, ops, values = record(forward, item=ITEM, weight=weight)
+    assert [value.dtype.name for value in values] == ["bool", "bool", "bool", "float32", "float32"]
+    assert [value.shape for value in values] == [(3,)] * 5 and len(ops["param"]) == 1
+    assert other not in [weight] and weight in [weight] and not weight == other
 
 
 def test_parameters_are_named_by_where_they_hang():

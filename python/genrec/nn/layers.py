@@ -260,6 +260,8 @@ class MLP(Module):
     def __init__(
         self, sizes: Sequence[int], activation: Activation = "relu", dropout: float = 0.0, final: Activation = ""
     ) -> None:
+        if not isinstance(sizes, list | tuple):
+            raise TypeError(f"nn.MLP takes its sizes as one list, nn.MLP([32, 64, 1]), got {sizes!r}")
         for name in filter(None, (activation, final)):
             if isinstance(name, str) and name not in ACTIVATIONS:
                 raise ValueError(f"there is no activation '{name}'; there are {', '.join(ACTIVATIONS)}")

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+from genrec.errors import FeatureError
+from genrec.hints import OF_MODULES, close_to
+from genrec.source import find_place
+
 
 class Module:
     """Base of layers and models, which own parameters. Subclasses assign parameters, tables and other modules to
@@ -25,6 +29,12 @@ class Module:
     def forward(self, *arguments: Any, **options: Any) -> Any:
         """What the module computes; to be defined by subclasses."""
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # a property of a subclass that failed says why itself
+        help = OF_MODULES.get(name) or close_to(name, list(vars(self)))
+        raise FeatureError(f"{type(self).__name__} has no attribute '{name}'", find_place(), "", help)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Calls `forward`."""
