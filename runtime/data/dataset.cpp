@@ -224,6 +224,9 @@ std::vector<DataFile> Dataset::describeFiles(const std::string &role) const {
   return impl->files.describe(role);
 }
 void Dataset::requireSameType(int32_t feature) const { impl->files.requireSameType(feature); }
+const std::shared_ptr<arrow::DataType> &Dataset::keyType(int32_t feature) const {
+  return impl->files.keyType(feature);
+}
 const std::vector<std::string> &Dataset::notes() const { return impl->files.notes(); }
 bool Dataset::inMemory() const { return impl->inMemory; }
 

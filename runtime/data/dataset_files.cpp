@@ -43,20 +43,22 @@ FileSummary fileFromJson(const Json &json) {
 }
 
 /// Types as an Arrow schema, the one form of them that can be sent.
-Json typesToJson(const std::vector<ColumnPath> &columns) {
+Json typesToJson(const KeyTypes &types) {
   std::vector<std::shared_ptr<arrow::Field>> fields;
-  for (const ColumnPath &column : columns)
-    fields.push_back(arrow::field("", column.type));
+  for (const auto &type : types)
+    fields.push_back(arrow::field("", type ? type : arrow::null()));
   auto bytes = valueOf(arrow::ipc::SerializeSchema(*arrow::schema(fields), decodeMemory()));
   return bytes->ToString();
 }
 
-void typesFromJson(const Json &json, std::vector<ColumnPath> &columns) {
+KeyTypes typesFromJson(const Json &json) {
   arrow::io::BufferReader bytes(arrow::Buffer::FromString(json.get<std::string>()));
   arrow::ipc::DictionaryMemo dictionaries;
   auto schema = valueOf(arrow::ipc::ReadSchema(&bytes, &dictionaries));
-  for (size_t i = 0; i < columns.size(); ++i)
-    columns[i].type = schema->field(static_cast<int>(i))->type();
+  KeyTypes types;
+  for (const auto &field : schema->fields())
+    types.push_back(field->type());
+  return types;
 }
 
 } // namespace
@@ -68,6 +70,7 @@ DatasetFiles::DatasetFiles(const genrec_model_desc &model, const ReadRequest &re
   if (isFirstRank(comm))
     return;
   told.at("notes").get_to(skipped);
+  keyTypes = typesFromJson(told.at("keys"));
   for (const Json &file : told.at("files")) {
     summaries.push_back(fileFromJson(file));
     names.push_back(summaries.back().path);
@@ -78,15 +81,18 @@ DatasetFiles::DatasetFiles(const genrec_model_desc &model, const ReadRequest &re
 Json DatasetFiles::openAll(const FileSpec &spec) {
   names = listFiles(spec, &skipped);
   opened = std::make_unique<Opened[]>(names.size());
+  keyTypes.resize(model.feature_count);
   Json files = Json::array();
   for (size_t i = 0; i < names.size(); ++i) {
-    auto file = std::make_unique<const ParquetFile>(model, request, names[i]);
+    auto file = std::make_unique<ParquetFile>(model, request, names[i]);
     summaries.push_back(file->summary());
     files.push_back(toJson(file->summary()));
     opened[i].file = std::move(file);
-    opened[i].file->requireSameKeys(*opened[0].file);
+    opened[i].file->widenKeyTypes(keyTypes, *opened[0].file);
   }
-  return {{"notes", skipped}, {"files", std::move(files)}};
+  for (size_t i = 0; i < names.size(); ++i)
+    opened[i].file->setKeyTypes(keyTypes);
+  return {{"notes", skipped}, {"files", std::move(files)}, {"keys", typesToJson(keyTypes)}};
 }
 
 std::vector<DataFile> DatasetFiles::describe(const std::string &role) const {
@@ -107,8 +113,10 @@ void DatasetFiles::requireSameType(int32_t feature) const {
 const ParquetFile &DatasetFiles::open(size_t file) const {
   Opened &one = opened[file];
   std::lock_guard<std::mutex> lock(one.mutex);
-  if (!one.file)
-    one.file = std::make_unique<const ParquetFile>(model, request, summaries[file]);
+  if (!one.file) {
+    one.file = std::make_unique<ParquetFile>(model, request, summaries[file]);
+    one.file->setKeyTypes(keyTypes);
+  }
   return *one.file;
 }
 
@@ -121,17 +129,22 @@ FoundColumns findColumns(const FileSpec &files, const std::vector<std::string> &
     found.file = listFiles(files)[0];
     found.columns = columnsOf(found.file, columns);
     std::vector<int32_t> depths;
-    for (const ColumnPath &column : found.columns)
+    KeyTypes types;
+    for (const ColumnPath &column : found.columns) {
       depths.push_back(column.depth);
-    return Json{{"file", found.file}, {"depths", depths}, {"types", typesToJson(found.columns)}};
+      types.push_back(column.type);
+    }
+    return Json{{"file", found.file}, {"depths", depths}, {"types", typesToJson(types)}};
   });
   if (isFirstRank(comm))
     return found;
   told.at("file").get_to(found.file);
   found.columns.resize(columns.size());
-  for (size_t i = 0; i < columns.size(); ++i)
+  const KeyTypes types = typesFromJson(told.at("types"));
+  for (size_t i = 0; i < columns.size(); ++i) {
     told.at("depths").at(i).get_to(found.columns[i].depth);
-  typesFromJson(told.at("types"), found.columns);
+    found.columns[i].type = types[i];
+  }
   return found;
 }
 

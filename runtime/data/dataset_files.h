@@ -33,6 +33,11 @@ public:
   /// Throws Error where a file has another type of column for a feature than the first. Collective.
   void requireSameType(int32_t feature) const;
 
+  /// What a key (GENREC_KEY) is in all files together.
+  const std::shared_ptr<arrow::DataType> &keyType(int32_t feature) const {
+    return keyTypes[feature];
+  }
+
   /// The file, opened now where it was not. On any thread.
   const ParquetFile &open(size_t file) const;
 
@@ -45,9 +50,10 @@ private:
   Communicator *comm;
   std::vector<std::string> names, skipped;
   std::vector<FileSummary> summaries;
+  KeyTypes keyTypes;
   struct Opened {
     std::mutex mutex;
-    std::unique_ptr<const ParquetFile> file;
+    std::unique_ptr<ParquetFile> file;
   };
   std::unique_ptr<Opened[]> opened;
 };

@@ -6,6 +6,7 @@
 #include "decode_memory.h"
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
+#include "key_values.h"
 #include "leaf_values.h"
 #include "padding.h"
 #include "vector_values.h"
@@ -195,6 +196,8 @@ private:
                             [&](int64_t row) { return at(index, row); }, column);
     try {
       convertLeaf(*walk.array, parentValid, feature.type, column);
+      if (feature.type == GENREC_KEY)
+        widenKey(column, *plainType(walk.array->type()), *plan.keyTypes[index]);
     } catch (const Error &error) {
       throw inColumn(feature.column, error);
     }

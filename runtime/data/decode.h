@@ -20,6 +20,7 @@ namespace genrec::rt {
 struct FilePlan {
   std::vector<char> readDomain, readFeature;
   std::vector<ColumnPath> domainPaths, featurePaths;
+  std::vector<std::shared_ptr<arrow::DataType>> keyTypes; ///< of keys, in all files; else null
   std::vector<int> leaves; ///< ascending, each once
   int32_t root = 0;        ///< the domain of the file's rows
 };

@@ -249,7 +249,7 @@ void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentVali
 
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
   auto id = from.id();
-  if (type == GENREC_VALID || (id == Type::NA && type != GENREC_KEY))
+  if (type == GENREC_VALID || id == Type::NA)
     return true;
   if (id == Type::DICTIONARY)
     return isReadable(*static_cast<const arrow::DictionaryType &>(from).value_type(), type, why);
@@ -282,7 +282,7 @@ void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentVa
   findNulls(array, parentValid, out);
   if (type == GENREC_VALID)
     return out.values.assign(static_cast<size_t>(array.length()), 0);
-  if (array.type_id() == Type::NA && type == GENREC_STRING)
+  if (array.type_id() == Type::NA && hasBytes(type))
     return out.stringOffsets.assign(static_cast<size_t>(array.length()) + 1, 0);
   if (array.type_id() == Type::DICTIONARY)
     return convertDictionary(static_cast<const arrow::DictionaryArray &>(array), type, out);

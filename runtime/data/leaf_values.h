@@ -15,7 +15,7 @@ namespace genrec::rt {
 /// and floats from equal or narrower ones, int64 also from timestamps with a
 /// zone and dates (as UTC seconds, rounded down), strings from text and bytes, and
 /// each of them from a dictionary, and from Arrow's type null (nulls alone); GENREC_VALID from
-/// anything; GENREC_KEY from all but lists, structs and nulls alone. `why` gets the reason where
+/// anything; GENREC_KEY from all but lists and structs. `why` gets the reason where
 /// there is one worth telling.
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why);
 

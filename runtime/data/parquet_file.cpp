@@ -9,6 +9,7 @@
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/size.h"
+#include "key_values.h"
 #include "leaf_values.h"
 
 #include <arrow/io/file.h>
@@ -180,38 +181,29 @@ void ParquetFile::measureGroups() {
   }
 }
 
-/// What a column's values are, however a file has them: those of a dictionary, with offsets of any
-/// size.
-static std::shared_ptr<arrow::DataType> valueType(const std::shared_ptr<arrow::DataType> &type) {
-  switch (type->id()) {
-  case arrow::Type::DICTIONARY:
-    return valueType(static_cast<const arrow::DictionaryType &>(*type).value_type());
-  case arrow::Type::LARGE_STRING:
-    return arrow::utf8();
-  case arrow::Type::LARGE_BINARY:
-    return arrow::binary();
-  default:
-    return type;
-  }
-}
-
 void ParquetFile::requireSameType(int32_t feature, const ParquetFile &first,
                                   const std::string &help) const {
-  const auto own = valueType(plan.featurePaths[feature].type);
-  const auto its = valueType(first.plan.featurePaths[feature].type);
-  const arrow::DataType &type = *own, &wanted = *its;
-  const char *what = model.features[feature].type == GENREC_KEY ? "key '" : "column '";
-  if (!type.Equals(wanted))
-    throw Error(name() + ": " + what + model.features[feature].column + "' is " + typeName(type) +
-                    ", in " + first.name() + " it is " + typeName(wanted),
+  const auto &own = plan.featurePaths[feature].type, &its = first.plan.featurePaths[feature].type;
+  if (!haveSameValues(own, its))
+    throw Error(name() + ": column '" + model.features[feature].column + "' is " +
+                    typeName(*plainType(own)) + ", in " + first.name() + " it is " +
+                    typeName(*plainType(its)),
                 help);
 }
 
-void ParquetFile::requireSameKeys(const ParquetFile &first) const {
-  for (int32_t i = 0; i < model.feature_count; ++i)
-    if (plan.readFeature[i] && model.features[i].type == GENREC_KEY)
-      requireSameType(
-          i, first, "keys leave as they came, so files of one dataset must have them of one type");
+void ParquetFile::widenKeyTypes(KeyTypes &types, const ParquetFile &first) const {
+  for (int32_t i = 0; i < model.feature_count; ++i) {
+    if (!plan.readFeature[i] || model.features[i].type != GENREC_KEY)
+      continue;
+    const auto &own = plan.featurePaths[i].type;
+    auto common = types[i] ? commonKeyType(types[i], own) : plainType(own);
+    if (!common)
+      throw Error(name() + ": key '" + model.features[i].column + "' is " +
+                      typeName(*plainType(own)) + ", in " + first.name() + " it is " +
+                      typeName(*plainType(first.plan.featurePaths[i].type)),
+                  "one column is written for all files, and no type holds the values of both");
+    types[i] = common;
+  }
 }
 
 ColumnPath ParquetFile::pathOf(const parquet::arrow::SchemaManifest &manifest,

@@ -30,6 +30,9 @@ struct FileSummary {
   std::vector<int64_t> groupRows, groupBytes;
 };
 
+/// By feature; null for what is no key.
+using KeyTypes = std::vector<std::shared_ptr<arrow::DataType>>;
+
 /// An opened file: its metadata, and where the model's columns are in it. Row
 /// groups may be decoded from several threads at once.
 class ParquetFile {
@@ -49,8 +52,11 @@ public:
 
   /// Throws Error where the column of a feature that is read has another type than in `first`.
   void requireSameType(int32_t feature, const ParquetFile &first, const std::string &help) const;
-  /// Throws Error where a key (GENREC_KEY) has another type than in `first`.
-  void requireSameKeys(const ParquetFile &first) const;
+  /// Widens `types`, those of the keys (GENREC_KEY) in the files before, `first` and others, to
+  /// hold this file's values. Throws Error where no type does.
+  void widenKeyTypes(KeyTypes &types, const ParquetFile &first) const;
+  /// What keys are decoded to: the types that hold the values of all files.
+  void setKeyTypes(const KeyTypes &types) { plan.keyTypes = types; }
 
 private:
   void open(const ReadRequest &request, const FileSummary *told);

@@ -11,17 +11,6 @@
 
 namespace genrec::rt {
 
-namespace {
-
-/// A dictionary's values are written, not its numbers.
-std::shared_ptr<arrow::DataType> writtenType(const std::shared_ptr<arrow::DataType> &type) {
-  if (type->id() == arrow::Type::DICTIONARY)
-    return static_cast<const arrow::DictionaryType &>(*type).value_type();
-  return type;
-}
-
-} // namespace
-
 ExtendedModel::ExtendedModel(const genrec_model_desc &model, const genrec_program_desc &program,
                              const std::vector<int32_t> &domains,
                              const std::vector<std::string> &paths, const FileSpec &files,
@@ -49,11 +38,19 @@ ExtendedModel::ExtendedModel(const genrec_model_desc &model, const genrec_progra
   extendedProgram.feature_count = static_cast<int32_t>(read.size());
 }
 
-std::vector<KeyColumn> ExtendedModel::keysOf(int32_t domain) const {
+std::vector<KeyColumn> ExtendedModel::keysOf(int32_t domain, const Dataset &data) const {
   std::vector<KeyColumn> keys;
-  for (const KeyColumn &key : columns)
-    if (key.isRoot || key.domain == domain)
-      keys.push_back(key);
+  for (const KeyColumn &key : columns) {
+    if (!key.isRoot && key.domain != domain)
+      continue;
+    keys.push_back(key);
+    keys.back().type = data.keyType(key.feature);
+    if (keys.back().type->id() == arrow::Type::NA)
+      throw Error("column '" + key.path +
+                      "' is null throughout, without a type, so it cannot be a "
+                      "key",
+                  "leave it out of --keys, or write the column with its type");
+  }
   return keys;
 }
 
@@ -107,7 +104,6 @@ void ExtendedModel::addKey(const genrec_model_desc &model, const std::vector<int
   key.feature = static_cast<int32_t>(features.size());
   key.domain = owner;
   key.isRoot = found.depth == 0;
-  key.type = writtenType(found.type);
   genrec_feature_desc feature{};
   feature.column = key.path.c_str();
   feature.domain = owner;

@@ -20,7 +20,7 @@ struct KeyColumn {
   int32_t feature = 0; ///< in the extended model
   int32_t domain = 0; ///< whose rows it is of: the root, or a domain of outputs
   bool isRoot = false; ///< per row of the root domain
-  std::shared_ptr<arrow::DataType> type; ///< as the data has it, and as it is written
+  std::shared_ptr<arrow::DataType> type; ///< as it is written
 };
 
 /// Of `domains`, the list of the data that the column `path` of `found` is in; -1 for none.
@@ -41,8 +41,9 @@ public:
 
   const genrec_model_desc &description() const { return extended; }
   const genrec_program_desc &program() const { return extendedProgram; }
-  /// The keys that go beside outputs of `domain`: columns of it and of the root.
-  std::vector<KeyColumn> keysOf(int32_t domain) const;
+  /// The keys of `data`, of this model, that go beside outputs of `domain`: columns of it and of
+  /// the root. Error where a key is null in all files and has no type.
+  std::vector<KeyColumn> keysOf(int32_t domain, const Dataset &data) const;
 
 private:
   void addKey(const genrec_model_desc &model, const std::vector<int32_t> &domains, KeyColumn &key,

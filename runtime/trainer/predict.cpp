@@ -64,7 +64,7 @@ int runPredict(const genrec_model_desc &model, const Flags &flags, Communicator 
   std::vector<std::unique_ptr<OutputFile>> files;
   for (const OutputTable &table : tables)
     files.push_back(std::make_unique<OutputFile>(table.path, model, table.outputs,
-                                                 extended.keysOf(table.domain), comm));
+                                                 extended.keysOf(table.domain, data), comm));
   for (const std::string &note : data.notes())
     progress.message(note);
   watchSignals();

@@ -211,6 +211,20 @@ def test_predictions_have_the_same_bytes(shop: Path, alone: Path, keys: list[str
     assert not keys or table["tag"].to_pylist() == data["tag"].to_pylist()
 
 
+def test_keys_of_several_types_have_the_same_bytes(shop: Path, alone: Path) -> None:
+    """The other ranks hear of the type from rank 0."""
+    table = pq.read_table(shop / "test.parquet").slice(0, 96)
+    for name, kind in (("a", pa.null()), ("b", pa.int32()), ("c", pa.int64())):
+        key = pa.array([None if kind == pa.null() else row for row in range(96)], kind)
+        pq.write_table(table.append_column("key", key), shop / f"keys_{name}.parquet", row_group_size=16)
+    flags = ["--data", "keys_*.parquet", "--checkpoint", str(alone), "--keys", "key", "--portions", "6"]
+    for ranks in (0, 3):
+        succeed(shop, ranks, "predict", *flags, "--out", f"k{ranks}.parquet")
+    written = pq.read_table(shop / "k3.parquet")["key"]
+    assert written.type == pa.int64() and written.to_pylist() == [None] * 96 + [*range(96)] * 2
+    assert (shop / "k3.parquet").read_bytes() == (shop / "k0.parquet").read_bytes()
+
+
 def test_export_is_rank_zeros(shop: Path, alone: Path) -> None:
     for ranks in (0, 3):
         told = succeed(shop, ranks, "export", "--checkpoint", str(alone), "--out", f"e{ranks}")

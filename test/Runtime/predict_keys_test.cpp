@@ -120,34 +120,146 @@ TEST_F(PredictKeysTest, KeysOfAllTypesLeaveAsTheyCame) {
   }
 }
 
-TEST_F(PredictKeysTest, FilesWithKeysOfOtherTypesAreRefused) {
-  auto narrow = arrow::schema({field("user", arrow::int32()), tinySchema()->field(1),
-                               tinySchema()->field(2), tinySchema()->field(3)});
-  writeParquet(folder / "narrow.parquet", *tableOf(narrow, "[[1, 0, 0, []]]"));
-  Ran ran = predict(folder / "valid.parquet" + "," + folder / "narrow.parquet", "user");
-  EXPECT_EQ(ran.status, 1);
-  EXPECT_THAT(ran.err, testing::HasSubstr("key 'user' is int32, in " + folder / "valid.parquet" +
-                                          " it is int64"));
+/// Of each array a file, with its values as column "key": what predict writes, or what it says.
+class KeysOfSeveralFiles : public PredictKeysTest {
+protected:
+  using Array = std::shared_ptr<arrow::Array>;
+
+  template <class Builder, class Value, class... Arguments>
+  static Array arrayOf(const std::vector<Value> &values, Arguments... arguments) {
+    Builder builder(arguments..., arrow::default_memory_pool());
+    for (const Value &value : values)
+      EXPECT_TRUE(builder.Append(value).ok());
+    EXPECT_TRUE(builder.AppendNull().ok());
+    return *builder.Finish();
+  }
+  template <class Builder> static Array integers(const std::vector<int64_t> &values) {
+    std::vector<typename Builder::value_type> narrow;
+    for (int64_t value : values)
+      narrow.push_back(static_cast<typename Builder::value_type>(value));
+    return arrayOf<Builder>(narrow);
+  }
+  static Array times(const std::shared_ptr<arrow::DataType> &type, std::vector<int64_t> values) {
+    return arrayOf<arrow::TimestampBuilder>(values, type);
+  }
+  static Array entries(const Array &dictionary, const std::vector<int64_t> &numbers) {
+    return *arrow::DictionaryArray::FromArrays(integers<arrow::Int8Builder>(numbers),
+                                               dictionary->Slice(0, dictionary->length() - 1));
+  }
+
+  Ran predictAll(const std::vector<Array> &arrays) {
+    std::string files;
+    for (const Array &array : arrays) {
+      const std::string file = folder / ("key" + std::to_string(number++) + ".parquet");
+      std::string rows;
+      for (int64_t row = 0; row < array->length(); ++row)
+        rows += row == 0 ? "[1, 0, 0, []]" : ", [1, 0, 0, []]";
+      auto table = tableOf(tinySchema(), "[" + rows + "]");
+      writeParquet(file, **table->AddColumn(4, field("key", array->type()),
+                                            std::make_shared<arrow::ChunkedArray>(array)));
+      files += (files.empty() ? "" : ",") + file;
+    }
+    return predict(files, "key");
+  }
+
+  /// The written column: its type, and its values as text.
+  std::string written(const std::vector<Array> &arrays) {
+    Ran ran = predictAll(arrays);
+    if (ran.status != 0)
+      return ran.err;
+    auto column = readParquet(folder / "out.parquet")->GetColumnByName("key");
+    std::string text = column->type()->ToString() + ":";
+    for (int64_t row = 0; row < column->length(); ++row)
+      text += " " + (*column->GetScalar(row))->ToString();
+    return text;
+  }
+
+  int number = 0;
+};
+
+TEST_F(KeysOfSeveralFiles, IntegersAndFloatsBecomeTheWidest) {
+  EXPECT_EQ(
+      written({integers<arrow::Int32Builder>({-7}), integers<arrow::Int64Builder>({1LL << 40})}),
+      "int64: -7 null 1099511627776 null");
+  EXPECT_EQ(
+      written({integers<arrow::Int64Builder>({-1}), integers<arrow::UInt32Builder>({4294967295}),
+               integers<arrow::Int8Builder>({-8})}),
+      "int64: -1 null 4294967295 null -8 null");
+  EXPECT_EQ(written({integers<arrow::UInt8Builder>({255}), integers<arrow::Int8Builder>({-1})}),
+            "int16: 255 null -1 null");
+  EXPECT_EQ(written({integers<arrow::UInt16Builder>({65535}), integers<arrow::UInt32Builder>({7})}),
+            "uint32: 65535 null 7 null");
+  EXPECT_EQ(written({integers<arrow::UInt64Builder>({5}), integers<arrow::Int64Builder>({-5})}),
+            "int64: 5 null -5 null");
+  EXPECT_EQ(written({arrayOf<arrow::FloatBuilder, float>({0.5f}),
+                     arrayOf<arrow::DoubleBuilder, double>({0.25})}),
+            "double: 0.5 null 0.25 null");
+  EXPECT_EQ(
+      written({integers<arrow::Int32Builder>({3}), arrayOf<arrow::FloatBuilder, float>({0.5f})}),
+      "double: 3 null 0.5 null");
+  EXPECT_EQ(
+      written({arrayOf<arrow::FloatBuilder, float>({0.5f}), integers<arrow::Int16Builder>({3})}),
+      "float: 0.5 null 3 null");
 }
 
-/// Polars writes large strings, pyarrow others.
-TEST_F(PredictKeysTest, StringsOfSeveralFilesMayHaveOffsetsOfAnySize) {
-  auto table = tableOf(tinySchema(), "[[1, 0, 0, []]]");
-  arrow::StringBuilder plain;
-  arrow::LargeStringBuilder large;
-  ASSERT_TRUE(plain.Append("plain").ok() && large.Append("large").ok());
-  std::string files;
-  for (const std::shared_ptr<arrow::Array> &names : {*plain.Finish(), *large.Finish()}) {
-    const std::string file = folder / (names->type()->ToString() + ".parquet");
-    writeParquet(file, **table->AddColumn(4, field("name", names->type()),
-                                          std::make_shared<arrow::ChunkedArray>(names)));
-    files += (files.empty() ? "" : ",") + file;
-  }
-  Ran ran = predict(files, "name");
-  ASSERT_EQ(ran.status, 0) << ran.err;
-  auto names = readParquet(folder / "out.parquet")->GetColumnByName("name");
-  EXPECT_EQ((*names->GetScalar(0))->ToString(), "plain");
-  EXPECT_EQ((*names->GetScalar(1))->ToString(), "large");
+TEST_F(KeysOfSeveralFiles, DictionariesAndStringsOfAnyKind) {
+  const Array plain = arrayOf<arrow::StringBuilder, std::string>({"plain"});
+  const Array large = arrayOf<arrow::LargeStringBuilder, std::string>({"large"});
+  EXPECT_EQ(written({plain, large, entries(large, {0, 0})}),
+            "string: plain null large null large large null");
+  EXPECT_EQ(written({entries(plain, {0, 0}), plain}), "string: plain plain null plain null");
+  EXPECT_EQ(written({entries(integers<arrow::Int32Builder>({7}), {0}),
+                     integers<arrow::Int64Builder>({8})}),
+            "int64: 7 null 8 null");
+  const Array sized =
+      arrayOf<arrow::FixedSizeBinaryBuilder, std::string>({"ab"}, arrow::fixed_size_binary(2));
+  const std::string both = written({plain, sized});
+  EXPECT_THAT(both, testing::StartsWith("binary: ")) << both;
+}
+
+TEST_F(KeysOfSeveralFiles, TimesBecomeThoseOfTheFinestUnit) {
+  auto of = [](arrow::TimeUnit::type unit) { return arrow::timestamp(unit, "UTC"); };
+  const Array seconds = times(of(TimeUnit::SECOND), {86400}),
+              days = integers<arrow::Date32Builder>({2});
+  EXPECT_EQ(
+      written({seconds, times(of(TimeUnit::MICRO), {1500000})}),
+      written({times(of(TimeUnit::MICRO), {86400000000}), times(of(TimeUnit::MICRO), {1500000})}));
+  EXPECT_EQ(written({times(of(TimeUnit::MILLI), {5}), days}),
+            written({times(of(TimeUnit::MILLI), {5}), times(of(TimeUnit::MILLI), {172800000})}));
+  EXPECT_THAT(written({times(of(TimeUnit::NANO), {5}), times(of(TimeUnit::SECOND), {1LL << 40})}),
+              testing::HasSubstr("column 'key': time 1099511627776000 does not fit timestamp[ns"));
+}
+
+TEST_F(KeysOfSeveralFiles, NullsWithoutATypeTakeThatOfOtherFiles) {
+  const Array none = *arrow::MakeArrayOfNull(arrow::null(), 2);
+  const Array number = integers<arrow::Int64Builder>({3}),
+              flag = arrayOf<arrow::BooleanBuilder, bool>({true});
+  EXPECT_EQ(written({none, number}), "int64: null null 3 null");
+  EXPECT_EQ(written({flag, none}), "bool: true null null null");
+  EXPECT_EQ(written({none, arrayOf<arrow::StringBuilder, std::string>({"a"})}),
+            "string: null null a null");
+  EXPECT_THAT(written({none}),
+              testing::HasSubstr("column 'key' is null throughout, without a type, "
+                                 "so it cannot be a key\n  help: leave it out"));
+}
+
+TEST_F(KeysOfSeveralFiles, OthersAreRefused) {
+  Ran ran = predictAll(
+      {integers<arrow::Int64Builder>({1}), arrayOf<arrow::StringBuilder, std::string>({"1"})});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.err, testing::HasSubstr("key1.parquet: key 'key' is string, in " +
+                                          folder / "key0.parquet" + " it is int64"));
+  EXPECT_THAT(ran.err, testing::HasSubstr("no type holds the values of both"));
+  EXPECT_EQ(
+      predictAll({integers<arrow::Int64Builder>({1}), arrayOf<arrow::DoubleBuilder, double>({1})})
+          .status,
+      1);
+  EXPECT_EQ(predictAll({times(arrow::timestamp(TimeUnit::SECOND), {1}),
+                        times(arrow::timestamp(TimeUnit::SECOND, "UTC"), {1})})
+                .status,
+            1);
+  EXPECT_THAT(written({integers<arrow::Int8Builder>({1}), integers<arrow::UInt64Builder>({-2})}),
+              testing::HasSubstr("column 'key': value 18446744073709551614 does not fit int64"));
 }
 
 } // namespace

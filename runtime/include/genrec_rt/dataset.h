@@ -18,6 +18,10 @@
 #include <string>
 #include <vector>
 
+namespace arrow {
+class DataType;
+}
+
 namespace genrec::rt {
 
 /// What a flag such as --data names: entries, each of them a file, a folder, a
@@ -118,6 +122,8 @@ public:
   DecodedData decoded() const;
   /// Throws Error where files have columns of other types for a feature. Collective.
   void requireSameType(int32_t feature) const;
+  /// What a key (GENREC_KEY) is in all files together: a type that holds the values of each.
+  const std::shared_ptr<arrow::DataType> &keyType(int32_t feature) const;
   /// What was skipped in folders, a line each.
   const std::vector<std::string> &notes() const;
   /// What was noticed while decoding ("lists not oldest first"), each once.
