@@ -130,7 +130,7 @@ public:
 
 private:
   struct Chosen {
-    std::string entry;
+    Entry entry;
     WarmValues values;
   };
 
@@ -139,6 +139,7 @@ private:
   void chooseOne(const Entry &entry);
   void chooseAll(const Entry &entry);
   void checkShapes() const;
+  std::string thoseThatFit() const;
   void fillParameter(const Target &target, const WarmValues &values);
   void fillParameterRows(const Target &target, const WarmValues &values);
   void fillTable(const Target &target, const WarmValues &values);
@@ -147,6 +148,7 @@ private:
 
   Session &session;
   std::vector<Target> targets;
+  WarmFiles files;
   std::map<std::string, Chosen> chosen; ///< by name of the target
   std::vector<std::string> unused;
 };
@@ -173,10 +175,10 @@ void Filler::chooseOne(const Entry &entry) {
   }
   requireThere(entry);
   auto [other, isNew] = chosen.try_emplace(
-      entry.name, Chosen{entry.text, readValues(entry.path, entry.name, entry.source)});
+      entry.name, Chosen{entry, files.one(entry.path, entry.name, entry.source)});
   if (!isNew)
     throw Error("--init " + entry.text + ": '" + entry.name + "' is given by --init " +
-                    other->second.entry + ", too",
+                    other->second.entry.text + ", too",
                 "leave one of them out");
 }
 
@@ -186,10 +188,9 @@ void Filler::chooseAll(const Entry &entry) {
   if (entry.path.ends_with(".npy") || isParquetPath(entry.path))
     throw Error("--init " + entry.text + ": does not say which table or parameter it is for",
                 "--init <name>=" + entry.path + ", of " + listNames(names()));
-  NamedWarmValues all = readAllValues(entry.path);
   bool fitsAny = false;
   std::vector<std::string> found;
-  for (auto &[name, values] : all) {
+  for (const auto &[name, values] : files.all(entry.path)) {
     found.push_back(name);
     if (!find(name)) {
       unused.push_back(values.source);
@@ -198,10 +199,10 @@ void Filler::chooseAll(const Entry &entry) {
     fitsAny = true;
     auto known = chosen.find(name);
     if (known == chosen.end())
-      chosen.emplace(name, Chosen{entry.text, std::move(values)});
-    else if (parseEntry(known->second.entry).name.empty())
+      chosen.emplace(name, Chosen{entry, values});
+    else if (known->second.entry.name.empty())
       throw Error("--init " + entry.text + ": '" + name + "' is given by --init " +
-                      known->second.entry + ", too",
+                      known->second.entry.text + ", too",
                   "say which: --init " + name + "=<path>");
   }
   if (!fitsAny)
@@ -231,10 +232,25 @@ void Filler::checkShapes() const {
     if (const Target &target = *find(name); !fits(one.values, target))
       text += (text.empty() ? "" : "; ") + one.values.source + " is " + describe(one.values) +
               ", " + describe(target);
-  if (!text.empty())
-    throw Error("--init: " + text,
-                "write it with the shape and type of the model, or give the model "
-                "those of the file");
+  if (text.empty())
+    return;
+  const std::string others = thoseThatFit();
+  throw Error("--init: " + text,
+              "write it with the shape and type of the model, or give the model those of the file" +
+                  (others.empty() ? "" : "; to start from the others alone:\n    " + others));
+}
+
+/// The flags that load what fits, each by its name, for the user's command.
+std::string Filler::thoseThatFit() const {
+  std::string flags;
+  for (const auto &[name, one] : chosen) {
+    if (!fits(one.values, *find(name)))
+      continue;
+    const bool isByName = !one.entry.name.empty();
+    flags += (flags.empty() ? "--init " : " --init ") +
+             shellWord(isByName ? one.entry.text : name + "=" + one.entry.path);
+  }
+  return flags;
 }
 
 void checkFinite(const WarmValues &values, int64_t first, const float *from, int64_t count) {

@@ -143,7 +143,7 @@ std::vector<std::string> tensorFiles(const std::string &path) {
   return files;
 }
 
-NamedWarmValues readAllValues(const std::string &path) {
+static NamedWarmValues readAllValues(const std::string &path) {
   NamedWarmValues all;
   if (isCheckpoint(path)) {
     // Held to its checksums, and kept while a run saves into the folder.
@@ -160,12 +160,19 @@ NamedWarmValues readAllValues(const std::string &path) {
   return all;
 }
 
-WarmValues readValues(const std::string &path, const std::string &name, const std::string &source) {
+const NamedWarmValues &WarmFiles::all(const std::string &path) {
+  auto found = opened.find(path);
+  return found != opened.end() ? found->second
+                               : opened.emplace(path, readAllValues(path)).first->second;
+}
+
+WarmValues WarmFiles::one(const std::string &path, const std::string &name,
+                          const std::string &source) {
   if (endsWith(path, ".npy"))
     return readNumpy(path, source);
   if (isParquetPath(path))
     return readParquetVectors(path, source);
-  NamedWarmValues all = readAllValues(path);
+  const NamedWarmValues &all = this->all(path);
   std::string wanted = source.empty() ? name : source;
   auto found = all.find(wanted);
   // A file of one array needs no name.

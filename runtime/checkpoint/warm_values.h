@@ -28,14 +28,21 @@ struct WarmValues {
 
 using NamedWarmValues = std::map<std::string, WarmValues>;
 
-/// All that a safetensors file, or the folder of an export or a checkpoint, holds: tensors by name,
-/// "<name>.ids" and "<name>.values" as one. Optimizer states are left out. Error where `path` is
-/// none of these.
-NamedWarmValues readAllValues(const std::string &path);
+/// Files and folders of values, each opened, and held to its checksums, once.
+class WarmFiles {
+public:
+  /// All that a safetensors file, or the folder of an export or a checkpoint, holds: tensors by
+  /// name, "<name>.ids" and "<name>.values" as one. Optimizer states are left out. Error where
+  /// `path` is none of these.
+  const NamedWarmValues &all(const std::string &path);
 
-/// What `path` holds for `name`: a .npy array, a Parquet table, or one of the above. `source` is
-/// what the entry says of it, or "".
-WarmValues readValues(const std::string &path, const std::string &name, const std::string &source);
+  /// What `path` holds for `name`: a .npy array, a Parquet table, or one of the above. `source` is
+  /// what the entry says of it, or "".
+  WarmValues one(const std::string &path, const std::string &name, const std::string &source);
+
+private:
+  std::map<std::string, NamedWarmValues> opened; ///< by path
+};
 
 WarmValues readNumpy(const std::string &path, const std::string &ids);
 WarmValues readParquetVectors(const std::string &path, const std::string &columns);

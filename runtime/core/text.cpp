@@ -3,7 +3,9 @@
 #include "text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 namespace genrec::rt {
@@ -29,6 +31,18 @@ std::string listNames(const std::vector<std::string> &names, size_t most) {
   if (names.size() > most)
     text += " and " + std::to_string(names.size() - most) + " more";
   return names.empty() ? "none" : text;
+}
+
+std::string shellWord(const std::string &word) {
+  const auto isPlain = [](unsigned char c) {
+    return std::isalnum(c) || c >= 0x80 || std::strchr("_-./=:,+@%", c);
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), isPlain))
+    return word;
+  std::string quoted = "'";
+  for (char c : word)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 /// Letters that are missing, too many, wrong, or swapped with their neighbour.

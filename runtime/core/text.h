@@ -18,6 +18,9 @@ std::string formatted(const char *format, double value);
 /// "a, b, c"; beyond `most` names "a, b and 12 more".
 std::string listNames(const std::vector<std::string> &names, size_t most = 40);
 
+/// A word as a shell takes it: in quotes where it needs them.
+std::string shellWord(const std::string &word);
+
 /// The candidate with the fewest edits to `name`, or "" where none is near (more
 /// than a third of the name's letters).
 std::string closestName(const std::string &name, const std::vector<std::string> &candidates);

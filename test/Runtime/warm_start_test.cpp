@@ -138,6 +138,42 @@ TEST(WarmStart, ShapesAndTypesOfBothSidesAreTold) {
                 "and type of the model, or give the model those of the file");
 }
 
+/// The flags that the help gives load what fits.
+TEST(WarmStart, WhereSomeDifferTheOthersAreGivenAsFlags) {
+  TestFolder folder;
+  InitFile file;
+  SafetensorsWriter wider;
+  wider.add("weight", file.weight.data(), {4});
+  wider.add("bias", &file.bias, {});
+  wider.add("movie.ids", file.ids.data(), {2});
+  wider.add("movie.values", file.values.data(), {2, 2});
+  wider.write(folder / "my weights");
+  file.writer().write(folder / "old");
+  auto told = [&](const std::vector<std::string> &entries) {
+    Session session(tinyModel(), seeded());
+    return messageAndHelp([&] { warmStart(entries, session); });
+  };
+  const std::string path = folder / "my weights";
+  const std::string message = told({path});
+  EXPECT_EQ(message.find("--init: " + path +
+                         ": 'movie' is F32 [2, 2] by ids I64 [2], table 'movie' "
+                         "is F32 [n, 4] | write it"),
+            0u)
+      << message;
+  const std::string others = "; to start from the others alone:\n    ";
+  ASSERT_NE(message.find(others), std::string::npos) << message;
+  EXPECT_EQ(message.substr(message.find(others) + others.size()),
+            "--init 'bias=" + path + "' --init 'weight=" + path + "'");
+  const std::string beside = told({path, "weight=" + folder / "old"});
+  EXPECT_EQ(beside.substr(beside.find(others) + others.size()),
+            "--init 'bias=" + path + "' --init weight=" + folder / "old");
+
+  Session session(tinyModel(), seeded());
+  WarmStart result = warmStart({"bias=" + path, "weight=" + path}, session);
+  EXPECT_EQ(filledIn(result), Names({"weight", "bias"}));
+  EXPECT_EQ(result.notFilled, Names({"movie"}));
+}
+
 TEST(WarmStart, BadIdsAndValuesAreNamed) {
   TestFolder folder;
   auto errorFor = [&](std::vector<int64_t> ids, float value) {
