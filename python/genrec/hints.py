@@ -131,6 +131,15 @@ OF_METRIC = {
 }
 """Help by the name of something that `genrec.metric` lacks."""
 _CONSTANTS = "a number or a list of numbers stands for itself in every row: x + 1.0, x * [1.0, 2.0]"
+OF_DATA = {
+    **dict.fromkeys(("read_csv", "load", "open"), "data.read reads delimited text"),
+    "read_parquet": "pl.read_parquet reads it; models read Parquet as it is",
+    **dict.fromkeys(("split", "train_test_split"), "data.leave_one_out by user, data.temporal_split by time"),
+    **dict.fromkeys(("to_parquet", "write_parquet", "save"), "data.write"),
+    **dict.fromkeys(("encode", "factorize", "LabelEncoder"), "data.encode_ids"),
+    **dict.fromkeys(("group_by", "groupby"), "data.group"),
+}
+"""Help by the name of something that `genrec.data` lacks."""
 OF_GENREC = {
     **{name: "it is in gr.optim" for name, _ in inspect.getmembers(optim, inspect.isfunction) if name[0] != "_"},
     "cat": "gr.concat",

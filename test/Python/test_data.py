@@ -1,6 +1,9 @@
 """genrec.data: files in every form to histories, splits and Parquet."""
 
+import errno
 import gzip
+import os
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -246,3 +249,85 @@ def test_strings_and_integers_share_no_ids():
     assert len(mapping) == 2
     cast = frame.with_columns(pl.col("movie").cast(pl.String))
     assert data.encode_ids(cast, "movie", mapping)[0]["movie"].to_list() == [None, 2]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder, the working folder, with files that are hard to read."""
+    monkeypatch.chdir(tmp_path)
+    contents = {
+        "empty.csv": b"", "utf16.csv": "a,b\n1,2\n".encode("utf-16"), "open.csv": b'a,b\n1,"x\n2,y\n', "a.json": b"[1]",
+        "ids.csv": bytes(range(256)), "a.csv": b"a,b\n1,2\n",
+    }  # fmt: skip
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    data.write(EVENTS, "a.parquet")
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: data.read("."), ".: is a folder; read its files one by one"),
+        (lambda: data.read("*.csv"), "*.csv: is a pattern, and one file is read"),
+        (lambda: data.read("absent.json"), "absent.json: No such file or directory"),
+        (lambda: data.read("a.json"), "a.json: is no delimited text; pl.read_json reads it"),
+        (lambda: data.read("a.parquet"), "a.parquet: is no delimited text; Parquet is read by pl.read_parquet"),
+        (lambda: data.read("empty.csv"), "empty.csv: no rows"),
+        (lambda: data.read("utf16.csv"), "utf16.csv: not utf-8; pass encoding='utf-16'"),
+        (lambda: data.read("open.csv"), 'open.csv: a field begins with " and does not end with one'),
+        (lambda: data.read("a.csv", columns="ab"), "columns takes a list, ['ab'], got the text 'ab'"),
+        (lambda: data.read("a.csv", null_values="NA"), "null_values takes a list, ['NA'], got the text 'NA'"),
+        (lambda: data.group(EVENTS.lazy(), user="user"), "got LazyFrame; collect it first"),
+        (lambda: data.group(EVENTS.to_arrow(), user="user"), "got Table; convert it: pl.from_arrow(table)"),
+        (lambda: data.write({"a": [1]}, "b.parquet"), "a Polars frame is needed, got dict; make one"),
+        (lambda: data.encode_ids("a.csv", "item"), "got str; make one: pl.DataFrame({...}), or data.read(path)"),
+        (lambda: data.group(EVENTS, user="user", columns="item"), "columns takes a list, ['item']"),
+        (lambda: data.group(EVENTS, user="user", columns=[]), "events need a column beside 'user'"),
+        (lambda: data.group(EVENTS, user=["user"]), "columns are named one by one, by a text, got ['user']"),
+        (lambda: data.group(EVENTS, user="user", name="user"), "cannot both be called 'user'; name= gives"),
+        (lambda: data.leave_one_out(EVENTS, user="user", item="item", name="user"), "cannot both be called 'user'"),
+        (lambda: data.temporal_split(EVENTS, time="time", fraction="0.1"), "fraction is '0.1'; it must be a number"),
+        (lambda: data.temporal_split(EVENTS, time="time", at="2020-01-01"), "column 'time' is Int64, and at is '2020"),
+        (lambda: data.encode_ids(EVENTS, ["item"]), "one column is encoded, named by a text, got list"),
+        (lambda: data.encode_ids(EVENTS, "item", {}), "mapping takes an IdMapping, got dict; IdMapping.load(path)"),
+        (lambda: data.encode_ids(pl.DataFrame({"x": [[1]]}), "x"), "column 'x' is of lists or structs (List(Int64))"),
+        (lambda: data.IdMapping("abc"), "a mapping is made of a list of values, got the text 'abc'"),
+        (lambda: data.IdMapping(["a"]).encode(["a"]), "a Polars series is needed, such as frame['item'], got list"),
+        (lambda: data.IdMapping(["a"]).decode(pl.Series("x", [0, None, 5])), "row 2: the mapping has no id 5"),
+        (lambda: data.IdMapping(["a"]).decode(pl.Series("x", [-1])), "column 'x', row 0: the mapping has no id -1"),
+        (lambda: data.IdMapping.load("ids.csv"), "ids.csv: not an id mapping, which IdMapping.save writes"),
+        (lambda: data.IdMapping.load("absent"), "absent: No such file or directory"),
+        (lambda: data.IdMapping(["a"]).save("folder"), "folder: Is a directory"),
+        (lambda: data.IdMapping(["a"]).save("a.csv/ids.json"), "a.csv/ids.json: a.csv is a file, or lies in one"),
+        (lambda: data.write(EVENTS, "a.csv/b.parquet"), "a.csv/b.parquet: a.csv is a file, or lies in one"),
+        (lambda: data.write(EVENTS, ""), "write takes the path of a file, got an empty one"),
+        (lambda: data.write(EVENTS, "b.parquet", row_group=0), "row_group is 0; a row group has at least 1 row"),
+        (lambda: data.write(EVENTS, "/dev/full/b.parquet"), "/dev/full is a file, or lies in one"),
+    ],
+)  # fmt: skip
+def test_mistakes_of_a_first_hour(make, told, files):
+    before = sorted(files.iterdir())
+    with pytest.raises(data.DataError) as raised:
+        make()
+    assert told in str(raised.value)
+    assert sorted(files.iterdir()) == before
+
+
+def test_a_full_disk_is_told(files, monkeypatch):
+    def write_text(self, *_, **__):
+        self.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    data.IdMapping(["kept"]).save("ids.json")
+    monkeypatch.setattr(Path, "write_text", write_text)
+    with pytest.raises(data.DataError, match="ids.json: No space left on device; free some space, or write to another"):
+        data.IdMapping(["new"]).save("ids.json")
+    assert data.IdMapping.load("ids.json").value_of(0) == "kept" and not list(files.glob("*.partial"))
+
+
+@pytest.mark.parametrize(("name", "told"), [("read_csv", "data.read"), ("split", "leave_one_out"), ("wrte", "'write'")])
+def test_names_that_there_are_not(name, told):
+    with pytest.raises(AttributeError, match=f"module 'genrec.data' has no attribute '{name}'; .*{told}"):
+        getattr(data, name)

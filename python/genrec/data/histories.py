@@ -7,11 +7,15 @@ from datetime import datetime
 
 import polars as pl
 
+from genrec.data.given import checked_frame, checked_names
 from genrec.errors import DataError
 
 
 def _require(frame: pl.DataFrame, *columns: str) -> None:
+    checked_frame(frame)
     for column in columns:
+        if not isinstance(column, str):
+            raise DataError(f"columns are named one by one, by a text, got {column!r}; the frame has {frame.columns}")
         if column not in frame.columns:
             raise DataError(f"no column {column!r}; the frame has {frame.columns}")
         nulls = frame[column].is_null().arg_true()
@@ -22,10 +26,18 @@ def _require(frame: pl.DataFrame, *columns: str) -> None:
 def _events(frame: pl.DataFrame, user: str, order: str | None, columns: Sequence[str] | None) -> pl.DataFrame:
     """The events sorted by user and order (ties and no order: as in the file), with the columns to keep."""
     _require(frame, user, *([order] if order else []))
-    kept = list(columns) if columns is not None else [c for c in frame.columns if c != user]
+    kept = checked_names(columns, "columns") if columns is not None else [c for c in frame.columns if c != user]
+    if not kept:
+        raise DataError(f"events need a column beside {user!r}; the frame has {frame.columns}")
     _require(frame, *kept)
     by = [user, order] if order else [user]
     return frame.sort(by, maintain_order=True).select(user, *kept)
+
+
+def _require_new(name: str, user: str) -> None:
+    """Raises `DataError` where the list would have the name of the column beside it."""
+    if name == user:
+        raise DataError(f"the list and the user's column cannot both be called {name!r}; name= gives the list another")
 
 
 def group(
@@ -54,6 +66,7 @@ def group(
         >>> histories.columns, histories.height
         (['user', 'history'], 20)
     """
+    _require_new(name, user)
     events = _events(frame, user, order, columns)
     kept = [c for c in events.columns if c != user]
     return events.group_by(user, maintain_order=True).agg(pl.struct(kept).alias(name))
@@ -102,6 +115,7 @@ def leave_one_out(
     """
     if parts not in (2, 3):
         raise DataError(f"parts is {parts}; 2 are training and evaluation, 3 training, validation and test")
+    _require_new(name, user)
     minimum = parts + 1 if minimum is None else minimum
     if minimum <= parts:
         raise DataError(f"minimum is {minimum}; {parts} parts need at least {parts + 1} events of a user")
@@ -151,11 +165,17 @@ def temporal_split(
     if (at is None) == (fraction is None):
         raise DataError("pass either at= or fraction=")
     if fraction is not None:
-        if not 0 < fraction < 1:
-            raise DataError(f"fraction is {fraction}; it must lie between 0 and 1")
+        if not isinstance(fraction, int | float) or not 0 < fraction < 1:
+            raise DataError(f"fraction is {fraction!r}; it must be a number between 0 and 1")
         if frame.is_empty():
             return frame, frame
         # Rounded first: 10 * (1 - 0.9) is 0.9999…, but 1 of 10 rows is meant.
         at = frame[time].sort()[int(round(frame.height * (1 - fraction), 6))]
     late = pl.col(time) >= at
-    return frame.filter(~late), frame.filter(late)
+    try:
+        return frame.filter(~late), frame.filter(late)
+    except pl.exceptions.PolarsError as error:
+        raise DataError(
+            f"column {time!r} is {frame[time].dtype}, and at is {at!r}, which cannot be compared with it; "
+            "a column of datetimes takes a datetime, with a time zone if it has one"
+        ) from error

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from genrec.data.given import checked_frame, make_folder_of, remove_partial, why
 from genrec.errors import DataError
 
 
@@ -30,6 +31,8 @@ class IdMapping:
     """
 
     def __init__(self, values: Iterable[str | int] = ()) -> None:
+        if isinstance(values, str):
+            raise DataError(f"a mapping is made of a list of values, got the text {values!r}")
         self._values: list[str | int] = []
         self._ids: dict[str | int, int] = {}
         self.extend(values)
@@ -61,6 +64,8 @@ class IdMapping:
             DataError: a value is unknown; the message names it and its row. Or the column is of strings and the mapping
                 of integers, or the other way round.
         """
+        if not isinstance(series, pl.Series):
+            raise DataError(f"a Polars series is needed, such as frame['item'], got {type(series).__name__}")
         self._check_kind(series)
         # The column's values rather than the mapping's: these need not fit the column's type.
         present = series.drop_nulls().unique()
@@ -93,22 +98,41 @@ class IdMapping:
             )
 
     def decode(self, series: pl.Series) -> pl.Series:
-        """The values behind a column of ids; nulls stay null."""
+        """The values behind a column of ids; nulls stay null. Raises `DataError` for an id that the mapping has not."""
+        if not isinstance(series, pl.Series):
+            raise DataError(f"a Polars series is needed, such as frame['item'], got {type(series).__name__}")
+        unknown = ((series < 0) | (series >= len(self))).arg_true()
+        if len(unknown):
+            row = unknown[0]
+            raise DataError(
+                f"column {series.name!r}, row {row}: the mapping has no id {series[row]}, it has 0 to {len(self) - 1}"
+            )
         return pl.Series(series.name, [None if i is None else self.value_of(i) for i in series.to_list()])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the mapping as a JSON list; the position of a value is its id."""
+        """Writes the mapping as a JSON list; the position of a value is its id. Its folder is made if missing.
+
+        Raises:
+            DataError: the file cannot be written; what was there before stays.
+        """
         aside = Path(f"{path}.partial")
-        aside.write_text(json.dumps(self._values, ensure_ascii=False), encoding="utf-8")
-        aside.replace(path)
+        try:
+            make_folder_of(Path(path))
+            aside.write_text(json.dumps(self._values, ensure_ascii=False), encoding="utf-8")
+            aside.replace(path)
+        except OSError as error:
+            remove_partial(aside)
+            raise DataError(f"{path}: {why(error)}") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> IdMapping:
         """Reads what `save` wrote."""
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError) as error:
-            raise DataError(f"{path}: not an id mapping: {error}") from error
+        except OSError as error:
+            raise DataError(f"{path}: {why(error)}") from error
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise DataError(f"{path}: not an id mapping, which IdMapping.save writes: {error}") from error
         if not isinstance(values, list) or not all(isinstance(v, str | int) for v in values):
             raise DataError(f"{path}: not an id mapping: expected a list of strings or integers")
         return cls(values)
@@ -129,9 +153,15 @@ def encode_ids(frame: pl.DataFrame, column: str, mapping: IdMapping | None = Non
         >>> frame["movie"].to_list(), mapping.value_of(0)
         ([0, 1, 0], 'b')
     """
-    if column not in frame.columns:
+    if not isinstance(column, str):
+        raise DataError(f"one column is encoded, named by a text, got {type(column).__name__}")
+    if column not in checked_frame(frame).columns:
         raise DataError(f"no column {column!r}; the frame has {frame.columns}")
     mapping = mapping if mapping is not None else IdMapping()
+    if not isinstance(mapping, IdMapping):
+        raise DataError(f"mapping takes an IdMapping, got {type(mapping).__name__}; IdMapping.load(path) reads a file")
+    if frame[column].dtype.is_nested():
+        raise DataError(f"column {column!r} is of lists or structs ({frame[column].dtype}); explode it first")
     mapping._check_kind(frame[column])  # before values are added
     mapping.extend(frame[column].drop_nulls().unique(maintain_order=True).to_list())
     return frame.with_columns(mapping.encode(frame[column])), mapping

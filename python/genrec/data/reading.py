@@ -12,10 +12,18 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
+from genrec.data.given import checked_names, why
 from genrec.errors import DataError
 
 # A character that no text file of rows holds; stands in for separators of several characters.
 _UNIT_SEPARATOR = "\x1f"
+_OTHER_READERS = {
+    **dict.fromkeys((".parquet", ".parq", ".pq"), "Parquet is read by pl.read_parquet, and by models as it is"),
+    ".json": "pl.read_json reads it",
+    **dict.fromkeys((".jsonl", ".ndjson"), "pl.read_ndjson reads it"),
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), "unpack it, and read the file in it"),
+    **dict.fromkeys((".xls", ".xlsx"), "pl.read_excel reads it, or save it as .csv"),
+}
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".data": "\t", ".dat": "::", ".txt": "\t"}
 
 
@@ -53,11 +61,17 @@ def read(
     """
     path = Path(path)
     kind = _kind(path)
+    columns = checked_names(columns, "columns") if columns is not None else None
+    null_values = checked_names(null_values, "null_values")
+    _check_format(path, kind)
     is_given, separator = bool(separator), separator or _SEPARATORS.get(kind, "\t")
     header = kind in (".csv", ".tsv") if header is None else header
+    raw = _uncompress(path)
     if header is False and columns is None:
         raise DataError(f"{path}: the file has no header line; pass columns=[...] to name its columns")
-    text = _decode(path, _uncompress(path), encoding)
+    text = _decode(path, raw, encoding)
+    if not text.strip():
+        raise DataError(f"{path}: no rows")
     if not is_given:
         _check_separator(path, text, separator)
     if len(separator) > 1:
@@ -68,6 +82,16 @@ def read(
     if frame.height == 0:
         raise DataError(f"{path}: no rows")
     return frame
+
+
+def _check_format(path: Path, kind: str) -> None:
+    """Raises `DataError` for a folder, and for files of other formats, with what reads them."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; read its files one by one, and join them with pl.concat")
+    if "*" in path.name and not path.exists():
+        raise DataError(f"{path}: is a pattern, and one file is read: for path in glob.glob({str(path)!r})")
+    if kind in _OTHER_READERS and path.exists():
+        raise DataError(f"{path}: is no delimited text; {_OTHER_READERS[kind]}")
 
 
 def _check_separator(path: Path, text: str, separator: str) -> None:
@@ -106,6 +130,8 @@ def _parse(
             infer_schema_length=None,
         )
     except (pl.exceptions.PolarsError, pa.ArrowInvalid) as error:
+        if quote is not None and text.count(quote) % 2 == 1:
+            raise DataError(f"{path}: a field begins with {quote} and does not end with one") from error
         raise DataError(f"{path}: {str(error).splitlines()[0]}") from error
     if columns is None:
         return frame
@@ -181,7 +207,7 @@ def _uncompress(path: Path) -> bytes:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
+        raise DataError(f"{path}: {why(error)}") from error
     try:
         if path.suffix == ".gz":
             return gzip.decompress(raw)
@@ -204,6 +230,8 @@ def _decode(path: Path, raw: bytes, encoding: str) -> str:
     except LookupError as error:
         raise DataError(f"{path}: unknown encoding {encoding!r}; use 'utf-8' or 'latin-1'") from error
     except UnicodeDecodeError as error:
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise DataError(f"{path}: not {encoding}; pass encoding='utf-16'") from error
         line = raw.count(b"\n", 0, error.start) + 1
         raise DataError(f"{path}, line {line}: not {encoding}; pass encoding='latin-1'") from error
     return text.removeprefix("\ufeff").replace("\r\n", "\n")

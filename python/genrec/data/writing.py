@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from genrec.data.given import checked_frame, make_folder_of, remove_partial, why
 from genrec.errors import DataError
 
 _OTHER_FORMATS = (
@@ -37,21 +39,26 @@ def write(frame: pl.DataFrame, path: str | os.PathLike[str], *, row_group: int =
             item: int64
             time: int64
     """
+    checked_frame(frame)
     path = Path(path)
+    if not path.name:
+        raise DataError("write takes the path of a file, got an empty one")
+    if row_group < 1:
+        raise DataError(f"row_group is {row_group}; a row group has at least 1 row")
     other = _other_ending(path)
     if other:
         name = path.name.removesuffix(other) + ".parquet"
         raise DataError(f"{path}: is written as Parquet, but its name ends in '{other}'; call it {name}")
     if frame.height == 0:
         raise DataError(f"{path}: no rows to write")
-    path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(path.name + ".partial")
     try:
+        make_folder_of(path)
         pq.write_table(frame.to_arrow(), aside, compression="zstd", row_group_size=row_group)
         aside.replace(path)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise DataError(f"{path}: {error.strerror or error}") from error
+    except (OSError, pa.ArrowException) as error:
+        remove_partial(aside)
+        raise DataError(f"{path}: {why(error)}") from error
     return path
 
 
