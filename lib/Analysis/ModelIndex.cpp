@@ -214,24 +214,35 @@ std::string genrec::describeRowRules(TableOp table) {
   return llvm::join(rules, ", ");
 }
 
-SmallVector<StringRef> genrec::listReaders(ModelOp model, const FeatureEntry &feature) {
-  auto reads = [&](auto op) {
-    return op && op.getColumnAttr() == feature.column &&
-           op.getDomain().getType().getDomain() == feature.domain;
+ReadColumns::ReadColumns(ProgramOp program) {
+  auto add = [&](auto op) {
+    reads.insert({op.getColumnAttr(), op.getDomain().getType().getDomain()});
   };
-  SmallVector<StringRef> readers;
+  for (Operation &op : program.getBody().front())
+    if (auto read = dyn_cast<FeatureOp>(op))
+      add(read);
+    else if (auto valid = dyn_cast<FeatureValidOp>(op))
+      add(valid);
+}
+
+ColumnReaders::ColumnReaders(ModelOp model) {
   for (ProgramOp program : model.getOps<ProgramOp>())
-    if (llvm::any_of(program.getBody().front(), [&](Operation &op) {
-          return reads(dyn_cast<FeatureOp>(op)) || reads(dyn_cast<FeatureValidOp>(op));
-        }))
-      readers.push_back(program.getSymName());
+    programs.emplace_back(program.getSymName(), ReadColumns(program));
+}
+
+SmallVector<StringRef> ColumnReaders::list(const FeatureEntry &feature) const {
+  SmallVector<StringRef> readers;
+  for (const auto &[name, columns] : programs)
+    if (columns.contains(feature))
+      readers.push_back(name);
   return readers;
 }
 
-TableOp genrec::findMergedTable(TableOp table) {
-  auto name = FlatSymbolRefAttr::get(table.getSymNameAttr());
-  for (TableOp other : getModel(table).getOps<TableOp>())
-    if (ArrayAttr members = other.getMembersAttr(); members && llvm::is_contained(members, name))
-      return other;
-  return {};
+llvm::DenseMap<Attribute, TableOp> genrec::mapMergedTables(ModelOp model) {
+  llvm::DenseMap<Attribute, TableOp> merged;
+  for (TableOp table : model.getOps<TableOp>())
+    if (ArrayAttr members = table.getMembersAttr())
+      for (auto name : members.getAsRange<FlatSymbolRefAttr>())
+        merged[name.getAttr()] = table;
+  return merged;
 }

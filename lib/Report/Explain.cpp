@@ -24,6 +24,7 @@ double getProductFlopsPerRow(Operation *op) {
 
 void printTables(ModelOp model, raw_ostream &os) {
   int64_t count = 0, stores = 0;
+  const auto mergedTables = mapMergedTables(model);
   for (TableOp table : model.getOps<TableOp>()) {
     ++stores;
     if (ArrayAttr members = table.getMembersAttr()) {
@@ -31,7 +32,7 @@ void printTables(ModelOp model, raw_ostream &os) {
       continue;
     }
     std::string rules = describeRowRules(table);
-    TableOp merged = findMergedTable(table);
+    TableOp merged = mergedTables.lookup(table.getSymNameAttr());
     std::string store = merged ? ", in '" + merged.getSymName().str() + "'" : "";
     std::string hot =
         table.getHotAfter() ? ", " + std::to_string(table.getHotBytes()) + " more where hot" : "";
@@ -46,6 +47,7 @@ void printTables(ModelOp model, raw_ostream &os) {
 /// The columns that are decoded, and the programs that read them. Other columns of the data are not
 /// read.
 void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
+  const ColumnReaders readers(model);
   os << "columns\n";
   for (const FeatureEntry &feature : index.features) {
     os << "  " << feature.column.getValue() << ": of " << feature.domain;
@@ -55,7 +57,7 @@ void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
       os << ", nullable";
     if (feature.table)
       os << ", ids of table '" << feature.table.getValue() << "'";
-    os << "; read by " << llvm::join(listReaders(model, feature), ", ") << "\n";
+    os << "; read by " << llvm::join(readers.list(feature), ", ") << "\n";
   }
 }
 

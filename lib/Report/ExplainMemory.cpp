@@ -12,6 +12,8 @@
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec_rt/footprint.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <map>
 
 using namespace mlir;
@@ -19,15 +21,36 @@ using namespace genrec;
 
 namespace {
 
+constexpr size_t kMostListed = 8; ///< names in a line, and lines of tables without rows
+
+/// The first of `names`, and how many there are where these are not all.
+std::string joinFirst(ArrayRef<std::string> names) {
+  std::string list = llvm::join(names.take_front(kMostListed), ", ");
+  if (names.size() > kMostListed)
+    list += ", and " + std::to_string(names.size() - kMostListed) + " more";
+  return list;
+}
+
+/// The features that the program reads, without duplicates.
+SmallVector<const FeatureEntry *> listFeatures(ProgramOp program, const ModelIndex &index) {
+  const ReadColumns columns(program);
+  SmallVector<const FeatureEntry *> features;
+  for (const FeatureEntry &feature : index.features)
+    if (columns.contains(feature))
+      features.push_back(&feature);
+  return features;
+}
+
 class MemoryTable {
 public:
   MemoryTable(ProgramOp program, const ModelIndex &index, const ExplainOptions &options)
-      : program(program), index(index), options(options), sizes(program, options) {}
+      : program(program), index(index), options(options), sizes(program, options),
+        features(listFeatures(program, index)) {}
 
   std::vector<MemoryPart> list();
 
 private:
-  void line(StringRef part, int64_t bytes, const Twine &note);
+  void line(StringRef part, int64_t bytes, const Twine &note, bool isUntold = false);
   void addParameters();
   void addTables();
   void addRules(TableOp table, int64_t rows);
@@ -38,8 +61,6 @@ private:
   void addScratch();
   void addReader();
 
-  /// The features that the program reads, without duplicates.
-  SmallVector<const FeatureEntry *> getFeatures();
   SmallVector<FlatSymbolRefAttr> getReadDomains(bool ofCatalogues);
   int64_t getDescriptorBytes(FlatSymbolRefAttr domain);
   /// Rows of a table at the end of a run; `note` says where the number comes from.
@@ -57,6 +78,7 @@ private:
   const ModelIndex &index;
   const ExplainOptions &options;
   DomainSizes sizes;
+  SmallVector<const FeatureEntry *> features; ///< that the program reads
   std::vector<MemoryPart> parts;
 };
 
@@ -67,25 +89,8 @@ int64_t countBytes(const FeatureEntry &feature) {
 
 } // namespace
 
-void MemoryTable::line(StringRef part, int64_t bytes, const Twine &note) {
-  parts.push_back({part.str(), bytes, note.str()});
-}
-
-SmallVector<const FeatureEntry *> MemoryTable::getFeatures() {
-  SmallVector<const FeatureEntry *> features;
-  for (const FeatureEntry &feature : index.features) {
-    bool isRead = llvm::any_of(program.getBody().front(), [&](Operation &op) {
-      if (auto read = dyn_cast<FeatureOp>(op))
-        return read.getColumnAttr() == feature.column &&
-               read.getDomain().getType().getDomain() == feature.domain;
-      auto valid = dyn_cast<FeatureValidOp>(op);
-      return valid && valid.getColumnAttr() == feature.column &&
-             valid.getDomain().getType().getDomain() == feature.domain;
-    });
-    if (isRead)
-      features.push_back(&feature);
-  }
-  return features;
+void MemoryTable::line(StringRef part, int64_t bytes, const Twine &note, bool isUntold) {
+  parts.push_back({part.str(), bytes, note.str(), isUntold});
 }
 
 SmallVector<FlatSymbolRefAttr> MemoryTable::getReadDomains(bool ofCatalogues) {
@@ -157,7 +162,8 @@ void MemoryTable::addTables() {
          llvm::formatv("{0} distinct ids{1} of {2} bytes, and {3:f1} MB of keys", rows, note,
                        rt::storeValueBytes(1, floats, states, hasRules),
                        static_cast<double>(keys) / 1e6)
-             .str());
+             .str(),
+         /*isUntold=*/rows == 0);
     if (hasRules)
       addRules(table, rows);
   }
@@ -191,7 +197,7 @@ void MemoryTable::addCatalogues() {
     std::string name = domain.getValue().str();
     // Columns, identities, the index by id, and the table rows of the items.
     int64_t bytes = getDescriptorBytes(domain) + rows * (16 * 4 + 8);
-    for (const FeatureEntry *feature : getFeatures())
+    for (const FeatureEntry *feature : features)
       if (feature->domain == domain)
         bytes += rt::columnBytes(rows, countBytes(*feature), feature->nullable);
     line("catalogue '" + name + "'", bytes,
@@ -226,7 +232,7 @@ void MemoryTable::addBatches() {
   int64_t bytes = 0, columns = 0;
   for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false))
     bytes += getDescriptorBytes(domain);
-  for (const FeatureEntry *feature : getFeatures()) {
+  for (const FeatureEntry *feature : features) {
     if (isOfCatalogue(program, feature->domain))
       continue;
     bytes +=
@@ -303,18 +309,18 @@ void MemoryTable::addScratch() {
 
 void MemoryTable::addReader() {
   int64_t bytes = 0;
-  std::string notTold;
+  SmallVector<std::string> notTold;
   for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false)) {
     FlatSymbolRefAttr parent = lookupDomain(program, domain).getParentAttr();
     // A list has one offset per row of its parent, whose number may not be given.
     int64_t perRow = parent ? 0 : rt::kOrderBytesPerRow;
-    for (const FeatureEntry *feature : getFeatures())
+    for (const FeatureEntry *feature : features)
       if (feature->domain == domain)
         perRow += countBytes(*feature) + feature->nullable;
     auto told = options.dataset.find(domain.getValue());
     if (told == options.dataset.end())
-      notTold += (notTold.empty() ? "" : ", ") + std::to_string(perRow) + " bytes per row of '" +
-                 domain.getValue().str() + "'";
+      notTold.push_back(std::to_string(perRow) + " bytes per row of '" + domain.getValue().str() +
+                        "'");
     else
       bytes += perRow * told->second;
     auto above = parent ? options.dataset.find(parent.getValue()) : options.dataset.end();
@@ -323,7 +329,7 @@ void MemoryTable::addReader() {
   }
   line("reader", bytes,
        notTold.empty() ? "all decoded data, up to --data-memory of the binary"
-                       : "decoded data not counted (told by --dataset): " + notTold);
+                       : "decoded data not counted (told by --dataset): " + joinFirst(notTold));
 }
 
 std::vector<MemoryPart> MemoryTable::list() {
@@ -350,7 +356,21 @@ std::vector<MemoryPart> genrec::listMemory(ProgramOp program, const ModelIndex &
 
 void genrec::explainMemory(ProgramOp program, const ModelIndex &index,
                            const ExplainOptions &options, raw_ostream &os) {
-  for (const MemoryPart &part : listMemory(program, index, options))
-    os << llvm::formatv("    {0,-26}{1,9:f1} MB   {2}\n", part.name,
-                        static_cast<double>(part.bytes) / 1e6, part.note);
+  auto print = [&](StringRef name, int64_t bytes, const Twine &note) {
+    os << llvm::formatv("    {0,-26}{1,9:f1} MB   {2}\n", name, static_cast<double>(bytes) / 1e6,
+                        note.str());
+  };
+  std::vector<MemoryPart> parts = listMemory(program, index, options);
+  SmallVector<std::string> untold;
+  for (const MemoryPart &part : parts)
+    if (part.isUntold)
+      untold.push_back(part.name.substr(StringRef("table ").size()));
+  bool isFirst = untold.size() > kMostListed;
+  for (const MemoryPart &part : parts) {
+    if (untold.size() <= kMostListed || !part.isUntold)
+      print(part.name, part.bytes, part.note);
+    else if (std::exchange(isFirst, false))
+      print(std::to_string(untold.size()) + " tables", 0,
+            "of unknown numbers of distinct ids (told by --ids): " + joinFirst(untold));
+  }
 }

@@ -17,6 +17,7 @@ struct MemoryPart {
   std::string name;
   int64_t bytes;
   std::string note;
+  bool isUntold = false; ///< a table, of which nobody said how many rows it has
 };
 
 /// Lists (explainMemory: prints) what a run of `program` allocates, besides what a process uses at

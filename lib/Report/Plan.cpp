@@ -211,6 +211,7 @@ json::Array PlanDescriber::domains() {
 
 json::Array PlanDescriber::tables() {
   json::Array list;
+  const auto mergedTables = mapMergedTables(index.model);
   for (TableOp table : index.tables) {
     OptimizerAttr optimizer = table.getOptimizer();
     list.push_back(json::Object{{"name", table.getSymName()},
@@ -220,7 +221,7 @@ json::Array PlanDescriber::tables() {
                                 {"where", describeLocation(table.getLoc())}});
     if (int64_t bytes = table.getHotBytes())
       (*list.back().getAsObject())["bytes_where_hot"] = bytes;
-    if (TableOp merged = findMergedTable(table))
+    if (TableOp merged = mergedTables.lookup(table.getSymNameAttr()))
       (*list.back().getAsObject())["in"] = merged.getSymName();
     if (std::string rules = describeRowRules(table); !rules.empty())
       (*list.back().getAsObject())["rules"] = rules;
@@ -230,12 +231,13 @@ json::Array PlanDescriber::tables() {
 
 json::Array PlanDescriber::columns() {
   json::Array list;
+  const ColumnReaders readers(index.model);
   for (const FeatureEntry &feature : index.features) {
     json::Object entry{{"column", feature.column.getValue()},
                        {"domain", feature.domain.getValue()}};
     if (feature.table)
       entry["table"] = feature.table.getValue();
-    entry["read_by"] = json::Array(listReaders(index.model, feature));
+    entry["read_by"] = json::Array(readers.list(feature));
     list.push_back(std::move(entry));
   }
   return list;

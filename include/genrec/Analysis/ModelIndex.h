@@ -25,12 +25,31 @@ struct FeatureEntry {
   mlir::Location loc;
 };
 
+/// By the name of a table, the merged table that it is a member of.
+llvm::DenseMap<mlir::Attribute, TableOp> mapMergedTables(ModelOp model);
 
-/// The merged table that `table` is a member of, or null.
-TableOp findMergedTable(TableOp table);
+/// The columns that a program reads.
+class ReadColumns {
+public:
+  explicit ReadColumns(ProgramOp program);
+  bool contains(const FeatureEntry &feature) const {
+    return reads.contains({feature.column, feature.domain});
+  }
 
-/// The programs of `model` that read `feature`, in program order.
-llvm::SmallVector<llvm::StringRef> listReaders(ModelOp model, const FeatureEntry &feature);
+private:
+  llvm::DenseSet<std::pair<mlir::Attribute, mlir::Attribute>> reads;
+};
+
+/// The programs of a model, with the columns that each reads.
+class ColumnReaders {
+public:
+  explicit ColumnReaders(ModelOp model);
+  /// The programs that read `feature`, in program order.
+  llvm::SmallVector<llvm::StringRef> list(const FeatureEntry &feature) const;
+
+private:
+  llvm::SmallVector<std::pair<llvm::StringRef, ReadColumns>> programs;
+};
 
 class ModelIndex {
 public:

@@ -186,15 +186,24 @@ std::string CppNames::make(StringRef wanted) {
   std::string name = makeIdentifier(wanted);
   if (isReserved(name))
     name += "_";
-  std::string free = name;
-  for (unsigned count = 2; symbols.contains(free) || !taken.insert(free).second; ++count)
-    free = name + "_" + std::to_string(count);
-  scopes.back().push_back(free);
+  Count &known = *counts.try_emplace(name, 0).first;
+  unsigned count = known.second + 1;
+  auto numbered = [&] { return count == 1 ? name : name + "_" + std::to_string(count); };
+  std::string free = numbered();
+  while (symbols.contains(free) || !taken.insert(free).second) {
+    ++count;
+    free = numbered();
+  }
+  scopes.back().counts.emplace_back(&known, known.second);
+  known.second = count;
+  scopes.back().names.push_back(free);
   return free;
 }
 
 void CppNames::leaveScope() {
-  for (const std::string &name : scopes.back())
+  for (const std::string &name : scopes.back().names)
     taken.erase(name);
+  for (auto [known, before] : llvm::reverse(scopes.back().counts))
+    known->second = before;
   scopes.pop_back();
 }

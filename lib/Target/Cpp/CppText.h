@@ -33,9 +33,18 @@ public:
   void leaveScope();
 
 private:
+  using Count = llvm::StringMapEntry<unsigned>;
+  struct Scope {
+    std::vector<std::string> names;
+    std::vector<std::pair<Count *, unsigned>> counts; // and what each was before
+  };
+
   const llvm::StringSet<> &symbols;
   llvm::StringSet<> taken;
-  std::vector<std::vector<std::string>> scopes = {{}};
+  /// Per wanted name, how many of name, name_2, name_3, ... are known to be taken: a function may
+  /// want one name for each of a hundred thousand values.
+  llvm::StringMap<unsigned> counts;
+  std::vector<Scope> scopes = std::vector<Scope>(1);
 };
 
 } // namespace genrec

@@ -215,8 +215,8 @@ LogicalResult ParamOp::verify() {
   return expect(*this, {"result", getType()}, Form::shared().element(f32));
 }
 
-LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &) {
-  ParameterOp parameter = lookupParameter(*this, getParameterAttr());
+LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  ParameterOp parameter = parameterOf(symbols, *this, getParameterAttr());
   if (!parameter)
     return emitOpError() << "reads " << getParameterAttr()
                          << ", which the model does not declare as a parameter";

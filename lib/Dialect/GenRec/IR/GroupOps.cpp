@@ -17,8 +17,9 @@ static FailureOr<StackDomainsOp> findStack(Operation *op, FlatSymbolRefAttr doma
 }
 
 /// The declared merged table, or an error.
-static FailureOr<TableOp> findMerged(Operation *op, FlatSymbolRefAttr name) {
-  TableOp table = lookupTable(op, name);
+static FailureOr<TableOp> findMerged(SymbolTableCollection &symbols, Operation *op,
+                                     FlatSymbolRefAttr name) {
+  TableOp table = tableOf(symbols, op, name);
   if (table && table.getMembersAttr())
     return table;
   return op->emitOpError() << "names " << name
@@ -88,8 +89,8 @@ LogicalResult MergedKeysOp::verify() {
                 Form::rows(domainOf(getDomain())).scalar().element(i64), "a key per stacked id");
 }
 
-LogicalResult MergedKeysOp::verifySymbolUses(SymbolTableCollection &) {
-  FailureOr<TableOp> table = findMerged(*this, getTableAttr());
+LogicalResult MergedKeysOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<TableOp> table = findMerged(symbols, *this, getTableAttr());
   if (failed(table))
     return failure();
   llvm::SmallDenseSet<Attribute, 16> members(table->getMembersAttr().begin(),
@@ -125,8 +126,8 @@ LogicalResult GroupedLookupOp::verify() {
   return success();
 }
 
-LogicalResult GroupedLookupOp::verifySymbolUses(SymbolTableCollection &) {
-  FailureOr<TableOp> table = findMerged(*this, getTableAttr());
+LogicalResult GroupedLookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<TableOp> table = findMerged(symbols, *this, getTableAttr());
   if (failed(table))
     return failure();
   int64_t dim = table->getDim();

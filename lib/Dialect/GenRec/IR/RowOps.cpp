@@ -286,8 +286,8 @@ LogicalResult LookupOp::verify() {
                 "a table row per id");
 }
 
-LogicalResult LookupOp::verifySymbolUses(SymbolTableCollection &) {
-  TableOp table = lookupTable(*this, getTableAttr());
+LogicalResult LookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  TableOp table = tableOf(symbols, *this, getTableAttr());
   if (!table)
     return emitOpError() << "reads " << getTableAttr()
                          << ", which the model does not declare as a table";

@@ -196,7 +196,7 @@ static bool isOwnOfTable(StringAttr name) {
   return name == "sym_name" || name == "id_bits" || name == "members";
 }
 
-LogicalResult TableOp::verifySymbolUses(SymbolTableCollection &) {
+LogicalResult TableOp::verifySymbolUses(SymbolTableCollection &symbols) {
   ArrayAttr members = getMembersAttr();
   if (!members)
     return success();
@@ -209,7 +209,7 @@ LogicalResult TableOp::verifySymbolUses(SymbolTableCollection &) {
   SmallVector<NamedAttribute> own = spec(*this);
   llvm::SmallDenseSet<Attribute, 16> seen;
   for (auto name : members.getAsRange<FlatSymbolRefAttr>()) {
-    TableOp member = lookupTable(*this, name);
+    TableOp member = tableOf(symbols, *this, name);
     if (!member || member.getMembersAttr())
       return emitOpError() << "has the member " << name
                            << ", which the model does not declare as a logical table";

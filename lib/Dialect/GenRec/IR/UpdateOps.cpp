@@ -10,16 +10,18 @@ using namespace genrec;
 using namespace genrec::rules;
 
 /// The declared parameter, or an error.
-static FailureOr<ParameterOp> findParameter(Operation *op, FlatSymbolRefAttr name) {
-  if (ParameterOp parameter = lookupParameter(op, name))
+static FailureOr<ParameterOp> findParameter(SymbolTableCollection &symbols, Operation *op,
+                                            FlatSymbolRefAttr name) {
+  if (ParameterOp parameter = parameterOf(symbols, op, name))
     return parameter;
   return op->emitOpError() << "names " << name
                            << ", which the model does not declare as a parameter";
 }
 
 /// The declared table, or an error.
-static FailureOr<TableOp> findTable(Operation *op, FlatSymbolRefAttr name) {
-  if (TableOp table = lookupTable(op, name))
+static FailureOr<TableOp> findTable(SymbolTableCollection &symbols, Operation *op,
+                                    FlatSymbolRefAttr name) {
+  if (TableOp table = tableOf(symbols, op, name))
     return table;
   return op->emitOpError() << "names " << name << ", which the model does not declare as a table";
 }
@@ -32,8 +34,8 @@ LogicalResult UpdateParameterOp::verify() {
   return expect(*this, {"gradient", getGradient().getType()}, Form::shared().element(f32));
 }
 
-LogicalResult UpdateParameterOp::verifySymbolUses(SymbolTableCollection &) {
-  FailureOr<ParameterOp> parameter = findParameter(*this, getParameterAttr());
+LogicalResult UpdateParameterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<ParameterOp> parameter = findParameter(symbols, *this, getParameterAttr());
   if (failed(parameter))
     return failure();
   return expectType(*this, {"gradient", getGradient().getType()}, parameter->getType(),
@@ -54,8 +56,8 @@ LogicalResult UpdateTableOp::verify() {
   return success();
 }
 
-LogicalResult UpdateTableOp::verifySymbolUses(SymbolTableCollection &) {
-  FailureOr<TableOp> table = findTable(*this, getTableAttr());
+LogicalResult UpdateTableOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<TableOp> table = findTable(symbols, *this, getTableAttr());
   if (failed(table))
     return failure();
   int64_t dim = table->getDim();
@@ -81,8 +83,8 @@ LogicalResult TableRowsOp::verify() {
                        << ", [] x !genrec.row (a table row per id), but is " << describe(getType());
 }
 
-LogicalResult TableRowsOp::verifySymbolUses(SymbolTableCollection &) {
-  FailureOr<TableOp> table = findTable(*this, getTableAttr());
+LogicalResult TableRowsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<TableOp> table = findTable(symbols, *this, getTableAttr());
   if (failed(table))
     return failure();
   return expect(*this, {"result", getType()},
@@ -138,8 +140,8 @@ LogicalResult SegmentSumOp::verify() {
                 "a sum per distinct row");
 }
 
-LogicalResult ParameterRowsOp::verifySymbolUses(SymbolTableCollection &) {
-  FailureOr<ParameterOp> parameter = findParameter(*this, getParameterAttr());
+LogicalResult ParameterRowsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<ParameterOp> parameter = findParameter(symbols, *this, getParameterAttr());
   if (failed(parameter))
     return failure();
   ArrayRef<int64_t> shape = cast<RankedTensorType>(parameter->getType()).getShape();

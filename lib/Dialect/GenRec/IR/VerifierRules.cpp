@@ -206,6 +206,17 @@ FlatSymbolRefAttr rules::parentOf(Operation *scope, FlatSymbolRefAttr domain) {
   return declaration ? declaration.getParentAttr() : FlatSymbolRefAttr();
 }
 
+TableOp rules::tableOf(SymbolTableCollection &symbols, Operation *op, FlatSymbolRefAttr table) {
+  ModelOp model = getModel(op);
+  return model ? symbols.lookupSymbolIn<TableOp>(model, table.getAttr()) : TableOp();
+}
+
+ParameterOp rules::parameterOf(SymbolTableCollection &symbols, Operation *op,
+                               FlatSymbolRefAttr name) {
+  ModelOp model = getModel(op);
+  return model ? symbols.lookupSymbolIn<ParameterOp>(model, name.getAttr()) : ParameterOp();
+}
+
 bool rules::isInProgram(Operation *op) { return op->getParentOfType<ProgramOp>() != nullptr; }
 
 LogicalResult rules::expectKind(Operation *op, StringRef name, FlatSymbolRefAttr domain,

@@ -114,6 +114,13 @@ mlir::FlatSymbolRefAttr domainOf(mlir::Value domain);
 /// The declared parent of a domain; null for a root and for an undeclared domain.
 mlir::FlatSymbolRefAttr parentOf(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
 
+/// The declared table or parameter, or null. Unlike `lookupTable` they do not pass all others: a
+/// model has thousands, and each pass has all uses verified.
+TableOp tableOf(mlir::SymbolTableCollection &symbols, mlir::Operation *op,
+                mlir::FlatSymbolRefAttr table);
+ParameterOp parameterOf(mlir::SymbolTableCollection &symbols, mlir::Operation *op,
+                        mlir::FlatSymbolRefAttr name);
+
 /// Whether `op` is in a program, where every domain is declared and has a value. Elsewhere (in a
 /// function, for example) the domain tree is unknown, and its rules are not checked.
 bool isInProgram(mlir::Operation *op);

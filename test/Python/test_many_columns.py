@@ -1,0 +1,59 @@
+"""What the compiler says of a model of many columns stays short: kinds are counted, and long lists cut."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import genrec as gr
+import pytest
+from model_writing import find_tool
+
+NUMBERS, LISTS = 12, 20
+
+
+class ManyColumns(gr.Model):
+    """Numbers that are scaled, and a table of its own for each list of ids, all concatenated."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.Adam(1e-3))
+        self.tables = [gr.Table(f"t{i}", dim=4) for i in range(LISTS)]
+
+    def forward(self, batch: gr.Batch) -> None:
+        """The sum of everything is the label."""
+        numbers = [gr.log1p(gr.clip(batch[f"x{i}"], low=0.0)) for i in range(NUMBERS)]
+        pooled = [table(batch[f"c{i}"].value).mean() for i, table in enumerate(self.tables)]
+        gr.loss.mse(gr.concat(*numbers, *pooled).row_sum(), batch.label)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    columns = {f"x{i}": gr.float32 for i in range(NUMBERS)} | {f"c{i}": [gr.int64] for i in range(LISTS)}
+    path = tmp_path_factory.mktemp("many") / "many.genrec"
+    gr.write_model(gr.record(ManyColumns(), gr.Schema({**columns, "label": gr.float32})), path)
+    return path
+
+
+def compile_model(model: Path, *flags: str) -> str:
+    command = [find_tool("genrec-compile"), str(model), "--cache=none", "-o", "-", *flags]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_a_kernel_of_many_columns_counts_its_ops(model):
+    counted = r"12 maximum, 12 log1p\b"
+    assert re.search(counted, compile_model(model, "--explain"))
+    assert re.search(counted, compile_model(model, "--emit=cpp"))
+
+
+def test_tables_without_a_size_share_a_line(model):
+    text = compile_model(model, "--explain", "--ids=t3=1000")
+    memory = text[text.index("memory of a run") : text.index("program evaluate")]
+    assert re.search(r"table 't3' +0\.1 MB +1000 distinct ids", memory)
+    assert re.search(
+        r" 19 tables +0\.0 MB +of unknown numbers of distinct ids \(told by --ids\): "
+        r"'t0', 't1', 't2', 't4', 't5', 't6', 't7', 't8', and 11 more\n",
+        memory,
+    )
+    assert memory.count("(told by --ids") == 1
+    assert re.search(r"told by --dataset.*row of 'c6', and 13 more\n", memory)
