@@ -97,7 +97,8 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
     return counter->add(slot, table, domain, ids, valid);
   }
   if (ranks && slot.isFindingNonFinite) {
-    slot.repeatRows(rows, count, zeros);
+    if (!slot.repeatRows(rows, count))
+      std::fill_n(rows, count, zeros);
     return noteNonFiniteRow(slot, table, ids, count, rows, zeros);
   }
   if (ranks)
@@ -115,7 +116,8 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
   int64_t count = domain->count;
   auto *zeros = const_cast<float *>(shared.zeroRow(table));
   if (slot.rankStep && slot.isFindingNonFinite) {
-    slot.repeatRows(rows, count, zeros);
+    if (!slot.repeatRows(rows, count))
+      std::fill_n(rows, count, zeros);
     return noteNonFiniteRow(slot, table, keys, count, rows, zeros);
   }
   if (RankStep *ranks = slot.rankStep)

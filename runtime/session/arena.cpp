@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace genrec::rt {
 
@@ -54,6 +55,13 @@ char *Arena::ensure(int64_t bytes) {
     ++taken;
   }
   return memory;
+}
+
+void Arena::swap(Arena &other) {
+  std::swap(device, other.device);
+  std::swap(memory, other.memory);
+  std::swap(room, other.room);
+  std::swap(taken, other.taken);
 }
 
 } // namespace genrec::rt

@@ -32,6 +32,8 @@ public:
 
   /// Makes room for `bytes`; the contents are lost when it grows.
   char *ensure(int64_t bytes);
+  /// Takes the memory of another one, which gets this one's.
+  void swap(Arena &other);
   int64_t bytes() const { return room; }
   /// How often memory was taken.
   int64_t allocations() const { return taken; }

@@ -124,7 +124,7 @@ void DeviceBatch::describe(const HostBatch &batch) {
     int32_t kind = model.domains[i].kind, parent = model.domains[i].parent;
     to = {};
     to.count = !isMade(static_cast<ptrdiff_t>(i)) ? from.count
-               : kind == GENREC_DOMAIN_STEP       ? fixedRows[i]
+               : kind == GENREC_DOMAIN_STEP       ? rowsOfStep(i)
                                                   : -1;
     to.capacity = from.capacity;
     to.max_length = kind == GENREC_DOMAIN_CATALOGUE ? from.max_length : batch.longest[i];
@@ -144,6 +144,13 @@ void DeviceBatch::useCatalogues() {
           state.catalogueColumn(static_cast<int32_t>(i), feature, shared.catalogueRows.columns[i],
                                 catalogue.descriptor.count);
   }
+}
+
+/// Of a step domain; -1 where the host does not know. Rows of parameters are known before the first
+/// step, so that nothing makes them anew behind a loss that has taken them away (device_stop.h).
+int64_t DeviceBatch::rowsOfStep(size_t domain) const {
+  const int32_t parameter = shared.model.domains[domain].parameter - 1;
+  return parameter < 0 ? fixedRows[domain] : shared.parameters[parameter].own_rows;
 }
 
 /// Describes the batch and lays out what goes to the device. Nothing of it is there yet.

@@ -65,6 +65,7 @@ private:
   void addColumn(const HostBatch &batch, int32_t number);
   void addTexts();
   void describe(const HostBatch &batch);
+  int64_t rowsOfStep(size_t domain) const;
   void useCatalogues();
   void layOut(const HostBatch &batch);
   void pack(char *base, char *pinned);

@@ -58,6 +58,8 @@ void DeviceReports::requireRange(const RangeRule &rule, const genrec_domain *dom
 
 void DeviceReports::checkFinite(int32_t op, const float *values, const genrec_domain *domain,
                                 int64_t rowSize, int64_t stride) {
+  if (slot.isPastKnown)
+    return;
   NoteSubject subject{NoteSubject::Kind::notFinite, op};
   subject.rowSize = rowSize;
   device.checkFinite({values, domain ? domain->device : nullptr, roomOf(domain), rowSize, stride},

@@ -2,11 +2,21 @@
 
 #include "device_notes.h"
 
+#include "non_finite.h"
+
 #include <cstring>
 
 namespace genrec::rt {
 
 namespace {
+
+std::string describeNonFinite(const StepSlot &slot, const NoteSubject &about,
+                              const genrec_row_note &note) {
+  const int64_t row = note.place / GENREC_NOTE_REASONS;
+  float value;
+  std::memcpy(&value, &note.value, sizeof value);
+  return slot.describeNonFinite(about.number, value, row / about.rowSize, row % about.rowSize);
+}
 
 Error describeNote(const StepSlot &slot, const NoteSubject &about, const genrec_row_note &note) {
   const int64_t row = note.place / GENREC_NOTE_REASONS;
@@ -22,12 +32,9 @@ Error describeNote(const StepSlot &slot, const NoteSubject &about, const genrec_
     rule.items = about.items ? about.items->count : -1;
     return valueBeyond(slot, rule, where, &note.value);
   }
-  case NoteSubject::Kind::notFinite: {
-    float value;
-    std::memcpy(&value, &note.value, sizeof value);
-    return notFinite(slot, slot.describeNonFinite(about.number, value, row / about.rowSize,
-                                                  row % about.rowSize));
-  }
+  case NoteSubject::Kind::notFinite:
+    return notFinite(slot, describeNonFinite(slot, about, note));
+  case NoteSubject::Kind::rowNotFinite: // of steps that run once more, which `explain` explains
   case NoteSubject::Kind::failure:
     break;
   }
@@ -60,8 +67,19 @@ void DeviceNotes::fetch() {
                  static_cast<int64_t>(subjects.size() * sizeof(genrec_row_note)));
 }
 
+void DeviceNotes::explain(StepSlot &slot, size_t number) const {
+  const NoteSubject &about = subjects[number];
+  const genrec_row_note &note = taken(number);
+  if (note.place == GENREC_NO_PLACE)
+    return;
+  if (about.kind == NoteSubject::Kind::notFinite)
+    slot.nonFiniteOrigin = describeNonFinite(slot, about, note);
+  else if (about.kind == NoteSubject::Kind::rowNotFinite)
+    slot.nonFiniteOrigin = describeNonFiniteRow(slot.state().model, about.number, note.value);
+}
+
 void DeviceNotes::report(StepSlot &slot, size_t number) const {
-  const genrec_row_note &note = reinterpret_cast<const genrec_row_note *>(fetched.data())[number];
+  const genrec_row_note &note = taken(number);
   if (note.place == GENREC_NO_PLACE)
     return;
   const Error error = describeNote(slot, subjects[number], note);

@@ -18,7 +18,14 @@ namespace genrec::rt {
 
 /// What a note of a step is about.
 struct NoteSubject {
-  enum class Kind { idBeyondTable, idNotInCatalogue, valueBeyond, notFinite, failure } kind;
+  enum class Kind {
+    idBeyondTable,
+    idNotInCatalogue,
+    valueBeyond,
+    notFinite,
+    rowNotFinite,
+    failure
+  } kind;
   int32_t number = -1; ///< of the table, of the feature, or of the op
   const genrec_domain *domain = nullptr;
   RangeRule range{};
@@ -49,9 +56,14 @@ public:
   void fetch();
   /// The device has ended: records what note `number` says as the step's failure, if anything.
   void report(StepSlot &slot, size_t number) const;
+  /// The same of a step that runs once more: notes what was not finite, if anything.
+  void explain(StepSlot &slot, size_t number) const;
 
 private:
   static constexpr size_t kMost = 4096;
+  const genrec_row_note &taken(size_t number) const {
+    return reinterpret_cast<const genrec_row_note *>(fetched.data())[number];
+  }
   genrec_row_note *notes() const { return reinterpret_cast<genrec_row_note *>(memory.data()); }
 
   Device &device;

@@ -243,7 +243,9 @@ void DeviceRanks::sumExactly(const StepSlot &slot, std::span<const genrec_domain
 void DeviceRanks::shareParameters() {
   if (!shards.areShared())
     return;
-  const std::vector<genrec_parameter> &parameters = slots.front()->state().parameters;
+  const genrec_runtime &state = slots.front()->state();
+  const std::vector<genrec_parameter> &parameters = state.parameters;
+  const uint32_t *stopped = state.onDevice->stoppedFlag();
   const int32_t self = comm.getRank(), ranks = comm.getSize();
   /// Calls `body(rows of a parameter, floats)` for those that a rank updates.
   auto forRows = [&](int32_t of, const auto &body) {
@@ -277,7 +279,7 @@ void DeviceRanks::shareParameters() {
     const float *from = rowsOf + begins[other];
     if (other != self)
       forRows(other, [&](float *rows, int64_t floats) {
-        device.copyWithin(rows, from, floats * 4);
+        device.copyUnlessStopped(rows, from, floats, stopped);
         from += floats;
       });
   }

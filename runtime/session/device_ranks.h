@@ -58,6 +58,7 @@ public:
   /// the compute stage goes on; null: behind it.
   void setAhead(Communicator *of) { ahead = of; }
   void collect(int32_t number, std::span<float *const> totals);
+  bool hasSum(int32_t number) const { return sums->has(number); }
   void contributeRows(const StepSlot &slot, int32_t table, const genrec_domain *touched,
                       float *const *of, const float *rowSums);
   /// The same of sums that the device adds up from `segments` (genrec_rt_unique_rows).

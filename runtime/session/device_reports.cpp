@@ -3,6 +3,7 @@
 #include "device_reports.h"
 
 #include "../core/model_queries.h"
+#include "device_stop.h"
 #include "lookup_counter.h"
 #include "sinks.h"
 #include "step_slot.h"
@@ -73,7 +74,17 @@ void DeviceReports::takeDomains() {
 //===----------------------------------------------------------------------===//
 
 void DeviceReports::loss(int32_t loss, const float *sum, const float *weight) {
+  if (slot.isFindingNonFinite)
+    return;
   Report &report = reports.emplace_back(Report{Kind::loss, -1, loss});
+  DeviceStop *stop = shared.onDevice->stop();
+  if (stop && slot.mode == static_cast<int32_t>(Mode::train)) {
+    auto *to = static_cast<float *>(takePinned(2 * sizeof(float)));
+    stop->report(sum, weight, to, batch.domains.data()->device);
+    report.values = to;
+    report.weight = to + 1;
+    return;
+  }
   report.values = fetch(sum, 1);
   report.weight = fetch(weight, 1);
 }

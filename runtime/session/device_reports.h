@@ -29,6 +29,9 @@ public:
   /// Before the host waits for the step, and when it has.
   void fetchNotes() { notes.fetch(); }
   void finish();
+  /// The same of a step that runs once more (StepSlot::findNonFinite): only what was not finite
+  /// first.
+  void explain();
   /// What is reported from here on is of the update of all portions.
   void beginUpdate() { firstOfUpdate = reports.size(); }
   /// Whether what the step cannot go on with was found in its update first.
@@ -45,6 +48,9 @@ public:
                     const float *weight, const uint8_t *valid, const genrec_domain *items);
   void checkFinite(int32_t op, const float *values, const genrec_domain *domain, int64_t rowSize,
                    int64_t stride);
+  /// Of a step that runs once more: rows that a lookup has found.
+  void checkRows(int32_t table, const genrec_domain *domain, const int64_t *keys,
+                 float *const *rows, const float *zeros);
   genrec_row_note *noteFailure(int32_t op, const genrec_domain *domain, const char *const *reasons);
   /// Where kernels note what `subject` is about.
   genrec_row_note *note(const NoteSubject &subject);

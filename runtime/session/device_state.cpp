@@ -3,6 +3,7 @@
 #include "device_state.h"
 
 #include "device_graphs.h"
+#include "device_stop.h"
 #include "genrec_rt/batch.h"
 
 namespace genrec::rt {
@@ -24,6 +25,14 @@ void DeviceState::copyIn(void *to, const void *host, int64_t bytes) {
   copies->in(to, host, bytes);
   copies->finish();
 }
+
+void DeviceState::stopAtNonFinite(const genrec_model_desc &model) {
+  stopper = std::make_unique<DeviceStop>(*owned, model);
+  const std::span<const int32_t> updated = stopper->updated();
+  copyIn(stopper->updatedOnDevice(), updated.data(), static_cast<int64_t>(updated.size_bytes()));
+}
+
+const uint32_t *DeviceState::stoppedFlag() const { return stopper ? stopper->flag() : nullptr; }
 
 void DeviceState::addTable(int64_t floats) {
   zeroRows.push_back(std::make_unique<DeviceMemory>(*owned, "rows of zeros"));

@@ -15,6 +15,7 @@
 
 namespace genrec::rt {
 
+class DeviceStop;
 class StepGraphs;
 
 /// The device of a model, with parameters, catalogues and the tables' rows of zeros in its memory.
@@ -47,6 +48,12 @@ public:
   bool capturesSteps() const { return captures; }
   void setCaptures(bool on) { captures = on; }
   StepGraphs &graphs() { return *stepGraphs; }
+
+  /// Makes losses that are not finite stop steps.
+  void stopAtNonFinite(const genrec_model_desc &model);
+  /// Null where they do not.
+  DeviceStop *stop() const { return stopper.get(); }
+  const uint32_t *stoppedFlag() const;
 
   /// Of tables in their order: its row of zeros.
   void addTable(int64_t floats);
@@ -103,6 +110,7 @@ private:
 
   std::unique_ptr<Device> owned;
   std::unique_ptr<StepGraphs> stepGraphs;
+  std::unique_ptr<DeviceStop> stopper;
   bool lookedUp = false, hasHostTables = false, captures = true;
   std::vector<std::unique_ptr<DeviceMemory>> zeroRows;
   std::vector<Parameter> parameters;

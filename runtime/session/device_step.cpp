@@ -109,7 +109,7 @@ void DeviceStep::runStages() {
   device.follow(DeviceQueue::compute, DeviceQueue::dispatch);
   slot.stream = device.stream();
   dispatched = false;
-  if (!mayCapture())
+  if (slot.isFindingNonFinite || !mayCapture())
     return slot.runLateStages();
   beginKey();
   addColumnsToKey();
@@ -306,6 +306,11 @@ void DeviceStep::zeroRows(int32_t table, const DeviceIds &of, float **rows) {
 /// How many rows a lookup of the compute stage brings follows from the data.
 void DeviceStep::requestRows(int32_t table, const DeviceIds &ids, float **rows,
                              genrec_row_note *beyond) {
+  if (slot.isFindingNonFinite) {
+    if (!slot.repeatRows(rows, ids.count))
+      zeroRows(table, ids, rows);
+    return;
+  }
   auto request = [=, this] {
     try {
       slot.rankStep->onDevice()->request(slot, table, ids, rows, state.zeroRow(table), beyond);
@@ -335,9 +340,18 @@ void DeviceStep::tableRows(int32_t table, const genrec_domain *domain, const int
     zeroRows(table, from, rows);
     return leaving.lookup(table, domain, ids, valid);
   }
+  lookUp(table, from, rows, beyond, domain);
+}
+
+/// Rows of ids or keys, of a table or of several.
+void DeviceStep::lookUp(int32_t table, const DeviceIds &from, float **rows, genrec_row_note *beyond,
+                        const genrec_domain *domain) {
   if (slot.rankStep)
-    return requestRows(table, from, rows, beyond);
-  findRows(table, from, rows, beyond);
+    requestRows(table, from, rows, beyond);
+  else
+    findRows(table, from, rows, beyond);
+  if (slot.isFindingNonFinite && !slot.isPastKnown)
+    leaving.checkRows(table, domain, from.ids, rows, state.zeroRow(table));
 }
 
 void DeviceStep::mergedRows(int32_t table, const genrec_domain *domain, const int64_t *keys,
@@ -347,9 +361,7 @@ void DeviceStep::mergedRows(int32_t table, const genrec_domain *domain, const in
   from.count = domain->capacity;
   from.ids = keys;
   from.areKeys = true;
-  if (slot.rankStep)
-    return requestRows(table, from, rows, nullptr);
-  findRows(table, from, rows, nullptr);
+  lookUp(table, from, rows, nullptr, domain);
 }
 
 void DeviceStep::mergedKeys(int32_t parts, const int32_t *tables, const genrec_domain *const *of,
@@ -444,7 +456,7 @@ void DeviceStep::sumExactly(std::span<const genrec_domain *const> rows,
 
 void DeviceStep::collectRows(const genrec_domain *touched, genrec_domain *owned) {
   owned->count = -1;
-  device.copyDomain(owned->device, touched->device);
+  device.copyDomain(owned->device, touched->device, state.stoppedFlag());
 }
 
 void DeviceStep::storeValue(int32_t kind, double argument, float *to) {

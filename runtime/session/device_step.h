@@ -71,6 +71,8 @@ public:
   void await() { device.await(*end); }
   /// The host has waited: losses, metrics, outputs and errors are in the slot and the session.
   void finish();
+  /// Ends a step that runs once more: says in its slot what was not finite first.
+  void explain();
   /// What is wrong then may have come from another rank, with a sum.
   bool hasFailedInUpdate() const { return leaving.hasFailedInUpdate(); }
 
@@ -133,6 +135,8 @@ private:
   void findRows(int32_t table, const DeviceIds &ids, float **rows, genrec_row_note *beyond);
   void zeroRows(int32_t table, const DeviceIds &of, float **rows);
   void requestRows(int32_t table, const DeviceIds &ids, float **rows, genrec_row_note *beyond);
+  void lookUp(int32_t table, const DeviceIds &from, float **rows, genrec_row_note *beyond,
+              const genrec_domain *domain);
   void clearTemporaries();
   /// Whether the stages are ever captured.
   bool mayCapture();

@@ -132,7 +132,8 @@ void DeviceUpdates::describePlaces(GraphKey &key) const {
 void DeviceUpdates::describe(int32_t store, genrec_domain *owned) const {
   if (fetches.size() == 1)
     return fetches.front()->describe(store, owned);
-  device.copyDomain(owned, reinterpret_cast<const genrec_domain *>(stores[store].domains.data()));
+  device.copyDomain(owned, reinterpret_cast<const genrec_domain *>(stores[store].domains.data()),
+                    /*stopped=*/nullptr);
 }
 
 } // namespace genrec::rt

@@ -16,8 +16,11 @@ namespace genrec::rt {
 
 /// "parameter 'weight' held a NaN when the step began"; empty where all are finite.
 std::string StepSlot::findNonFiniteParameter() const {
+  if (onDevice)
+    shared.onDevice->readParameters();
   for (size_t i = 0; i < shared.parameters.size(); ++i) {
-    const genrec_parameter &parameter = shared.parameters[i];
+    const genrec_parameter &parameter =
+        onDevice ? shared.onDevice->readParameter(static_cast<int32_t>(i)) : shared.parameters[i];
     for (int64_t at = 0; at < parameter.size; ++at)
       if (!std::isfinite(parameter.value[at]))
         return std::string("parameter '") + shared.model.parameters[i].name + "' held " +
@@ -26,15 +29,24 @@ std::string StepSlot::findNonFiniteParameter() const {
   return {};
 }
 
-void StepSlot::repeatRows(float **addresses, int64_t count, float *zeros) {
+bool StepSlot::repeatRows(float **addresses, int64_t count) {
   int64_t at = reinterpret_cast<char *>(addresses) - plan->own.placedAt;
   int64_t bytes = count * static_cast<int64_t>(sizeof(float *));
-  if (at >= 0 && at + bytes <= plan->own.layout.bytes) {
+  isPastKnown |= at < 0 || at + bytes > plan->own.layout.bytes;
+  if (isPastKnown)
+    return false;
+  if (onDevice)
+    shared.device()->copyWithin(addresses, underWay + at, bytes);
+  else
     std::memcpy(addresses, underWay + at, static_cast<size_t>(bytes));
-    return;
-  }
-  std::fill_n(addresses, count, zeros);
-  isPastKnown = true;
+  return true;
+}
+
+void StepSlot::setFinding(bool on) {
+  isFindingNonFinite = on;
+  check_finite = on || shared.checkFinite;
+  profile = !on && shared.profile;
+  isPastKnown = false;
 }
 
 void StepSlot::findNonFinite() {
@@ -57,9 +69,7 @@ void StepSlot::findNonFinite() {
   auto exchange = [&] {
     shared.workerScratch.swap(otherScratch);
     std::swap(shared.blockMemory, otherBlocks);
-    isFindingNonFinite = !isFindingNonFinite;
-    check_finite = isFindingNonFinite || shared.checkFinite;
-    profile = !isFindingNonFinite && shared.profile;
+    setFinding(!isFindingNonFinite);
   };
   exchange();
   // What all portions have in common is as it was in the step under way, and is not looked at.
@@ -69,7 +79,6 @@ void StepSlot::findNonFinite() {
     if (stage)
       stage(this);
   exchange();
-  isPastKnown = false;
   failure.clear();
   std::copy(before.begin(), before.end(), domainTable.begin());
   moveTo(arena, computeMemory());
@@ -133,6 +142,13 @@ static const genrec_table_desc &memberOf(const genrec_model_desc &model,
   return table;
 }
 
+std::string describeNonFiniteRow(const genrec_model_desc &model, int32_t table, int64_t key) {
+  const genrec_table_desc &desc = model.tables[table];
+  const genrec_table_desc &member = memberOf(model, desc, key);
+  return std::string("table '") + member.name + "' held a NaN or an infinity in the row of id " +
+         std::to_string(key - (desc.group ? member.key : 0)) + " when the step began";
+}
+
 void noteNonFiniteRow(StepSlot &slot, int32_t table, const int64_t *keys, int64_t count,
                       float *const *rows, const float *zeros) {
   const genrec_model_desc &model = slot.state().model;
@@ -141,14 +157,9 @@ void noteNonFiniteRow(StepSlot &slot, int32_t table, const int64_t *keys, int64_
   for (int64_t i = 0; i < count && slot.nonFiniteOrigin.empty(); ++i) {
     if (!rows[i] || rows[i] == zeros)
       continue;
-    for (int64_t at = 0; at < desc.dim && slot.nonFiniteOrigin.empty(); ++at) {
-      if (std::isfinite(floatAt(type, rows[i], at)))
-        continue;
-      const genrec_table_desc &member = memberOf(model, desc, keys[i]);
-      slot.nonFiniteOrigin =
-          std::string("table '") + member.name + "' held a NaN or an infinity in the row of id " +
-          std::to_string(keys[i] - (desc.group ? member.key : 0)) + " when the step began";
-    }
+    for (int64_t at = 0; at < desc.dim && slot.nonFiniteOrigin.empty(); ++at)
+      if (!std::isfinite(floatAt(type, rows[i], at)))
+        slot.nonFiniteOrigin = describeNonFiniteRow(model, table, keys[i]);
   }
 }
 

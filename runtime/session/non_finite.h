@@ -15,9 +15,12 @@ struct NonFiniteCause {
   std::string origin, input;
 };
 
+/// "table 'item' held a NaN or an infinity in the row of id 3 when the step began". `key`: an id,
+/// with the number of its table where tables are merged.
+std::string describeNonFiniteRow(const genrec_model_desc &model, int32_t table, int64_t key);
+
 /// A row that was no longer finite when the step began is where a NaN comes from, not its lookup.
-/// `keys`: ids, with the numbers of their tables where tables are merged; `rows` that are null or
-/// `zeros` are not of the table.
+/// `keys`: as above; `rows` that are null or `zeros` are not of the table.
 void noteNonFiniteRow(StepSlot &slot, int32_t table, const int64_t *keys, int64_t count,
                       float *const *rows, const float *zeros);
 

@@ -91,7 +91,9 @@ public:
   /// Sums that are needed in the compute stage that gives them: portions meet. Collective.
   void collect(int32_t number, std::span<float *const> totals);
   /// Whether the sums of `number` are known.
-  bool hasSum(int32_t number) const { return sums.has(number); }
+  bool hasSum(int32_t number) const {
+    return deviceStep ? deviceStep->hasSum(number) : sums.has(number);
+  }
   void contributeRows(StepSlot &slot, int32_t table, std::span<float *const> rows,
                       const float *rowSums);
 

@@ -54,6 +54,8 @@ void genrec_runtime::makeDevice(const SessionOptions &options) {
   if (!onDevice)
     return;
   onDevice->setCaptures(options.captureSteps);
+  if (explainNonFinite)
+    onDevice->stopAtNonFinite(model);
   for (auto &scratch : deviceScratch)
     scratch = std::make_unique<DeviceMemory>(*device(), "scratch");
 }

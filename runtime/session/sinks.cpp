@@ -64,8 +64,10 @@ void genrec::rt::hostReportLoss(StepSlot &slot, int32_t loss, float sum, float w
   slot.losses[loss].add({sum, weight});
   bool isFinite = std::isfinite(sum) && std::isfinite(weight);
   bool isAsked = slot.state().explainNonFinite && slot.mode == static_cast<int32_t>(Mode::train);
-  // A step does not run a second time on a device.
-  if (isFinite || !isAsked || slot.onDevice || !slot.nonFiniteOrigin.empty() || slot.failure.any())
+  if (isFinite || !isAsked || !slot.nonFiniteOrigin.empty() || slot.failure.any())
+    return;
+  slot.hasNonFiniteLoss = true;
+  if (slot.onDevice) // whose step has ended, but for what it has reported besides
     return;
   try {
     slot.findNonFinite();

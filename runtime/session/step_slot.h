@@ -119,10 +119,13 @@ public:
   /// Called while the step runs, when its loss turns out not to be finite: runs its stages once
   /// more, in other memory and with checks, and notes what they find first.
   void findNonFinite();
+  /// The same on a device, where portions with such losses have ended.
+  static void findOnDevice(std::span<StepSlot *const> portions);
   bool isFindingNonFinite = false;
-  /// Of several portions, meanwhile: the rows that the step under way looked up at this place; rows
-  /// of zeros, at most, where a lookup of the compute stage has none yet.
-  void repeatRows(float **addresses, int64_t count, float *zeros);
+  bool hasNonFiniteLoss = false; ///< of a training step, and it is asked for why
+  /// Of several portions, meanwhile: the rows that the step under way looked up at this place.
+  /// False where a lookup of the compute stage has none yet: rows of zeros do.
+  bool repeatRows(float **addresses, int64_t count);
   /// Whether what comes from here on depends on values that the step under way does not have yet.
   bool isPastKnown = false;
   std::string nonFiniteOrigin; ///< see StepReport
@@ -174,6 +177,8 @@ private:
   static void place(Placement &placement, Arena &arena, std::vector<void *> &addresses);
   void pointColumns();
   std::string findNonFiniteParameter() const;
+  void setFinding(bool on);
+  void findOnDevice();
   void runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *pool);
 
   genrec_runtime &shared;

@@ -27,7 +27,7 @@ void Training::requireFinite(const StepReport &report) const {
   std::string kept = flags.checkpoint.empty() ? "" : "; what was saved before is as it was";
   std::string input = report.describeNonFiniteInput();
   const std::string &origin = report.nonFiniteOrigin();
-  // Devices do not run such a step a second time.
+  // Empty of a step that found no memory to run once more.
   const char *checkFinite = origin.empty() ? "--check-finite names the op that made it first"
                                            : "--check-finite looks at gradients too";
   throw Error("loss '" + std::string(model.losses[index].name) + "'" +

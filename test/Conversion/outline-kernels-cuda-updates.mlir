@@ -38,6 +38,10 @@
 // UNIT: kernels::launch(step, {{.*}}row_touched_item_update_item
 // UNIT: kernels::launchColumns(step, run_update_parameters_columns, run_update_parameters,
 // UNIT-NOT: kernels::launch(
+// Of the domains of updated rows the runtime knows which parameter has them.
+// UNIT: {.name = "weight_rows", .kind = GENREC_DOMAIN_STEP, .parent = -1, .capacity = capacity_weight_rows, .parameter = 1}
+// UNIT-NEXT: {.name = "touched_item", .kind = GENREC_DOMAIN_STEP, .parent = -1, .capacity = capacity_touched_item}
+// UNIT-NEXT: {.name = "bias_rows", .kind = GENREC_DOMAIN_STEP, .parent = -1, .capacity = capacity_bias_rows, .parameter = 2}
 
 // CPU: static void row_weight_rows_update_weight(
 // CPU-NOT: static void row_bias_rows

@@ -79,7 +79,7 @@ MODELS = [
     seen("replicas", "a norm counts rows of replicas on each rank", SESSION + "ranks.cpp", "of.counts = ownedRows(slot.numberOf(owned[i]));", "of.counts = nullptr;"),
     ranks("shared parameters come from one rank", "rowsOf + begins[other]", "rowsOf + begins[other == 0 ? 0 : other - 1]", behind="const float *from ="),
     ranks("parameters are shared in the default stream", "comm.exchange(send, receive, {CommMemory::Kind::device, device.stream()});", "comm.exchange(send, receive, {CommMemory::Kind::device, nullptr});"),
-    ranks("shared parameters lack the last float", "device.copyWithin(rows, from, floats * 4);", "device.copyWithin(rows, from, floats * 4 - 4);"),
+    ranks("shared parameters lack the last float", "device.copyUnlessStopped(rows, from, floats, stopped);", "device.copyUnlessStopped(rows, from, floats - 1, stopped);"),
     ranks("sums travel before all portions have given theirs", "!ahead || !isDispatched || !ofParameters || !sums->isWhole(number)", "!ahead || !isDispatched || !ofParameters"),
     ranks("collected rows have no identity", "slots.front()->onDevice->identifyRows(table, collected(table).rows, countCollected(table),\n                                        owned->device);"),
     # The next step, beside this one.

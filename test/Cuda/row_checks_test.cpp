@@ -120,5 +120,45 @@ TEST(RowChecks, TheFirstNonFiniteElementIsNoted) {
   EXPECT_EQ(check(nullptr, 1), std::pair(int64_t(2), INFINITY));
 }
 
+/// Rows that are not there, of zeros, and of ids of 40 on.
+TEST(RowChecks, TheFirstRowWithAValueThatIsNotFiniteIsNotedWithItsKey) {
+  CheckedRows r;
+  constexpr int64_t kDim = 3, kRowFloats = 4; // behind the values is a state
+  const float nan = std::nanf("");
+  for (const bool isBf16 : {false, true}) {
+    std::vector<float> values(static_cast<size_t>(r.count() * kRowFloats), 1);
+    std::vector<float *> rows(static_cast<size_t>(r.count() + kSpare));
+    std::vector<int64_t> keys(rows.size());
+    auto row = [&](int64_t number) { return values.data() + number * kRowFloats; };
+    row(2)[isBf16 ? 2 : 3] = nan; // a state
+    row(8)[0] = nan;              // of zeros
+    row(9)[0] = nan;              // of none
+    auto check = [&] {
+      Copy<float> there(values);
+      for (int64_t i = 0; i < r.count(); ++i) {
+        rows[static_cast<size_t>(i)] = there.data() + i * kRowFloats;
+        keys[static_cast<size_t>(i)] = 40 + i;
+      }
+      rows[9] = nullptr;
+      Copy<float *> rowsThere(rows);
+      Copy<int64_t> keysThere(keys);
+      NoteCopy note;
+      checkRows({.domain = r.rowsThere.get(),
+                 .count = r.count() + kSpare,
+                 .rows = rowsThere.data(),
+                 .keys = keysThere.data(),
+                 .dim = kDim,
+                 .isBf16 = isBf16,
+                 .zeros = there.data() + 8 * kRowFloats},
+                note.data(), testStream());
+      return std::pair(note.row(), note.row() < 0 ? 0 : note.value());
+    };
+    EXPECT_EQ(check().first, -1);
+    row(501)[0] = -INFINITY;
+    row(333)[isBf16 ? 0 : 1] = nan;
+    EXPECT_EQ(check(), std::pair(int64_t(333), int64_t(373)));
+  }
+}
+
 } // namespace
 } // namespace genrec::rt::cuda::test

@@ -142,7 +142,7 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
   const bool isOfAnother = !function->name.getValue().starts_with(own);
   OpBuilder builder(kernel);
   Value domain = lookupDomainValue(kernel->getParentOfType<ProgramOp>(), function->domain);
-  auto launch = LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
+  auto launch = LaunchOp::create(builder, getLocOfLines(kernel), kernel.getResultTypes(),
                                  function->name.getValue(), domain, kernel.getInputs(),
                                  function->grain, function->accumulators, function->splitsLists,
                                  isOfAnother ? builder.getStringAttr(own) : StringAttr());

@@ -212,6 +212,8 @@ Describer::Rows Describer::domains() {
           .integer("truncated", index.getDomain(truncate.getSource().getType().getDomain()));
     if (auto rows = dyn_cast_or_null<CollectRowsOp>(maker))
       fields.integer("collected", index.getTable(rows.getTableAttr()) + 1);
+    if (auto rows = dyn_cast_or_null<ParameterRowsOp>(maker))
+      fields.integer("parameter", index.getParameter(rows.getParameterAttr()) + 1);
     rows.push_back(fields.get());
   }
   return rows;
@@ -423,6 +425,8 @@ FieldsAttr Describer::stepOp(const StepOp &op, int64_t number) {
   table(fields, "genrec_cost", "costs", "cost_count", costs, "op_" + std::to_string(number) + "_");
   if (op.bf16)
     fields.integer("bf16", 1);
+  if (op.isFused)
+    fields.integer("is_fused", 1);
   return fields.get();
 }
 

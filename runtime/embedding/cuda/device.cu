@@ -18,6 +18,7 @@
 #include "genrec_rt/kernels/cuda/row_checks.h"
 #include "genrec_rt/kernels/cuda/row_notes.h"
 #include "genrec_rt/kernels/cuda/row_picks.h"
+#include "genrec_rt/kernels/cuda/stopped_steps.h"
 
 #include <map>
 #include <utility>
@@ -68,8 +69,9 @@ __global__ void setIdentitiesKernel(genrec_domain *rows, const uint64_t *identit
   rows->identity = identities;
 }
 
-__global__ void copyDomainKernel(genrec_domain *made, const genrec_domain *from) {
-  made->count = made->max_length = from->count;
+__global__ void copyDomainKernel(genrec_domain *made, const genrec_domain *from,
+                                 const uint32_t *stopped) {
+  made->count = made->max_length = stopped && *stopped != 0 ? 0 : from->count;
   made->offsets = nullptr;
   made->parent = nullptr;
   made->identity = from->identity;
@@ -297,8 +299,9 @@ public:
     addExactly(terms, scratch, queue);
     roundExactly(limbs, queue);
   }
-  void copyDomain(genrec_domain *made, const genrec_domain *from) override {
-    GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), copyDomainKernel, made, from);
+  void copyDomain(genrec_domain *made, const genrec_domain *from,
+                  const uint32_t *stopped) override {
+    GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), copyDomainKernel, made, from, stopped);
   }
   std::unique_ptr<Communicator> connect(Communicator &host) override { return makeNcclComm(host); }
   std::unique_ptr<DeviceRowExchange> makeRowExchange(Communicator &comm,
@@ -319,6 +322,16 @@ public:
   }
   void checkFinite(const DeviceFloats &floats, genrec_row_note *note) override {
     cuda::checkFinite(floats, note, queue);
+  }
+  void checkRows(const DeviceRows &rows, genrec_row_note *note) override {
+    cuda::checkRows(rows, note, queue);
+  }
+  void reportLoss(const DeviceLoss &loss) override { cuda::reportLoss(loss, queue); }
+  void copyUnlessStopped(float *to, const float *from, int64_t count,
+                         const uint32_t *stopped) override {
+    if (stopped)
+      return cuda::copyUnlessStopped(to, from, count, stopped, queue);
+    copyWithin(to, from, count * static_cast<int64_t>(sizeof(float)));
   }
 
 private:

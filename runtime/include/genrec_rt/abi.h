@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 13
+#define GENREC_ABI_VERSION 14
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 

@@ -116,6 +116,28 @@ struct DeviceFloats {
   int64_t rowSize = 1, stride = 1;
 };
 
+/// Rows of a table that must be finite; all arrays and domains are the device's.
+struct DeviceRows {
+  const genrec_domain *domain = nullptr;
+  int64_t count = 0; ///< at most
+  float *const *rows = nullptr;
+  const int64_t *keys = nullptr; ///< of these
+  int64_t dim = 0;
+  bool isBf16 = false;
+  const float *zeros = nullptr; ///< the row that is none of the table
+};
+
+/// A loss of a training step (kernels/cuda/stopped_steps.h). But for `to`, which is pinned, all is
+/// the device's.
+struct DeviceLoss {
+  const float *sum = nullptr, *weight = nullptr;
+  float *to = nullptr;              ///< both
+  uint32_t *stopped = nullptr;      ///< 1 from the first loss on that is not finite
+  genrec_domain *domains = nullptr; ///< of the step
+  const int32_t *updated = nullptr; ///< numbers of those that have no rows then
+  int32_t updatedCount = 0;
+};
+
 /// Calls that look for what may not be take notes (genrec_row_note), in the device's memory.
 class Device {
 public:
@@ -225,8 +247,9 @@ public:
   /// Exact sums of this process. `scratch`: kExactSumBytes for each.
   virtual void sumExactly(std::span<const ExactValues> sums, void *scratch) = 0;
   static constexpr int64_t kExactSumBytes = 128;
-  /// `made` has the rows of `from`.
-  virtual void copyDomain(genrec_domain *made, const genrec_domain *from) = 0;
+  /// `made` has the rows of `from`; none where steps are stopped (null: they never are).
+  virtual void copyDomain(genrec_domain *made, const genrec_domain *from,
+                          const uint32_t *stopped) = 0;
 
   //===-- portions and ranks -----------------------------------------------===//
 
@@ -253,6 +276,13 @@ public:
   virtual void checkRange(const DeviceRange &range, genrec_row_note *note) = 0;
   /// Notes row * rowSize + element of the first NaN or infinity, with its value.
   virtual void checkFinite(const DeviceFloats &floats, genrec_row_note *note) = 0;
+  /// Notes the first row with a NaN or an infinity, with its key.
+  virtual void checkRows(const DeviceRows &rows, genrec_row_note *note) = 0;
+  /// Copies a loss to the host; one that is not finite stops steps.
+  virtual void reportLoss(const DeviceLoss &loss) = 0;
+  /// copyWithin of floats, unless steps are stopped (null: they never are).
+  virtual void copyUnlessStopped(float *to, const float *from, int64_t count,
+                                 const uint32_t *stopped) = 0;
 
 protected:
   Device() = default;

@@ -35,6 +35,7 @@ typedef struct genrec_domain_desc {
   int32_t truncated;  /* derived by truncate: the index of the domain that is cut */
   int32_t collected;  /* t + 1: the rows of table t that any portion of the batch touched;
                          `capacity` is that of one portion */
+  int32_t parameter;  /* p + 1: the rows of parameter p that a rank updates */
 } genrec_domain_desc;
 
 typedef struct genrec_feature_desc {
@@ -187,6 +188,8 @@ typedef struct genrec_op_desc {
   const genrec_cost *costs;
   int32_t cost_count;
   int32_t bf16; /* whether factors of its products are rounded to bfloat16 */
+  int32_t
+      is_fused; /* whether it came from several lines of the model, of which `location` is one */
 } genrec_op_desc;
 
 typedef struct genrec_model_desc {

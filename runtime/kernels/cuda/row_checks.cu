@@ -31,6 +31,26 @@ __global__ void __launch_bounds__(kThreads) findNonFinite(DeviceFloats c, RowNot
       noteRow(note, nullptr, i);
 }
 
+__device__ bool isFiniteAt(const DeviceRows &c, const float *row, int64_t at) {
+  constexpr uint16_t kExponent = 0x7F80; // of bfloat16
+  if (c.isBf16)
+    return (reinterpret_cast<const uint16_t *>(row)[at] & kExponent) != kExponent;
+  return fabsf(row[at]) <= FLT_MAX;
+}
+
+__global__ void __launch_bounds__(kThreads) findNonFiniteRow(DeviceRows c, RowNote *note) {
+  for (int64_t row = threadInGrid(); row < c.domain->count; row += threadsInGrid()) {
+    const float *values = c.rows[row];
+    if (!values || values == c.zeros)
+      continue;
+    int64_t at = 0;
+    while (at < c.dim && isFiniteAt(c, values, at))
+      ++at;
+    if (at < c.dim)
+      noteRow(note, nullptr, row);
+  }
+}
+
 /// Rows of `rowSize` elements are `stride` elements apart.
 __global__ void keepValue(RowNote *note, const char *values, int64_t bytes, int64_t rowSize,
                           int64_t stride) {
@@ -76,6 +96,13 @@ void checkFinite(const DeviceFloats &floats, genrec_row_note *note, cudaStream_t
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), keepValue, note,
                      reinterpret_cast<const char *>(floats.values), 4, floats.rowSize,
                      floats.stride);
+}
+
+void checkRows(const DeviceRows &rows, genrec_row_note *note, cudaStream_t stream) {
+  if (rows.count == 0)
+    return;
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(rows.count, kThreads), findNonFiniteRow, rows, note);
+  keepNotedValue(note, rows.keys, sizeof *rows.keys, stream);
 }
 
 void keepNotedValue(genrec_row_note *note, const void *values, int64_t bytes, cudaStream_t stream) {

@@ -9,7 +9,7 @@
 // CHECK: #include "genrec_rt/abi.h"
 // CHECK: #include "genrec_rt/kernels/cpu/launch.h"
 
-// CHECK: // Over @user: mul, exp; of scaled, score (model.py:7, model.py:8)
+// CHECK: // Over @user: mul, exp of scaled, score (model.py:7, model.py:8)
 // CHECK-NEXT: static void row_score(void *args, int64_t begin, int64_t end, int64_t chunk) {
 // CHECK-NEXT:   const genrec_step *__restrict__ step = kernels::argument<genrec_step>(args, 0);
 // CHECK-NEXT:   const float *__restrict__ amount = kernels::argument<float>(args, 1);
@@ -32,6 +32,6 @@
 // CHECK-NEXT:   genrec_rt_report_output(step, 0, user, score, {{.*}}nullptr);
 // CHECK-NEXT: }
 
-// CHECK: {.name = "row_score", .location = {.file = "model.py", .line = 7, .name = "scaled"}, .what = "mul, exp; of scaled, score (model.py:7, model.py:8)", .stage = 2, .costs = op_0_costs, .cost_count = 1}
+// CHECK: {.name = "row_score", .location = {.file = "model.py", .line = 7, .name = "scaled"}, .what = "mul, exp of scaled, score (model.py:7, model.py:8)", .stage = 2, .costs = op_0_costs, .cost_count = 1, .is_fused = 1}
 // CHECK: extern "C" const genrec_model_desc *genrec_model() {
 // CHECK-NEXT:   return (const genrec_model_desc *)&model;

@@ -132,45 +132,70 @@ std::string genrec::getStepOpName(Operation *op) {
   return "row_" + (name.empty() ? "kernel" : makeIdentifier(name));
 }
 
+namespace {
+/// What the user's program says of an op: names and lines, each of them once. A kernel of hundreds
+/// of columns has thousands: one more than are shown.
+class Origin {
+public:
+  explicit Origin(Operation *op) {
+    visitParts(op->getLoc());
+    if (auto kernel = dyn_cast<RowKernelOp>(op))
+      for (Operation &inner : kernel.getBody().front().without_terminator())
+        visitParts(inner.getLoc());
+  }
+
+  SmallVector<std::string> names, lines;
+  SmallVector<Location> places; ///< of `lines`
+
+  static std::string join(ArrayRef<std::string> parts) {
+    std::string text = llvm::join(parts.take_front(kMostShown), ", ");
+    return parts.size() > kMostShown ? text + ", …" : text;
+  }
+
+private:
+  static constexpr size_t kMostShown = 8;
+
+  void visitParts(Location loc) {
+    if (auto fused = dyn_cast<FusedLoc>(loc))
+      llvm::for_each(fused.getLocations(), [&](Location part) { visit(part); });
+    else
+      visit(loc);
+  }
+  void visit(Location loc) {
+    if (names.size() <= kMostShown)
+      (void)add(names, getUserName(loc).str());
+    if (lines.size() <= kMostShown && add(lines, describeLocation(loc)))
+      places.push_back(getUserLocation(loc));
+  }
+  static bool add(SmallVector<std::string> &list, std::string text) {
+    if (text.empty() || llvm::is_contained(list, text))
+      return false;
+    list.push_back(std::move(text));
+    return true;
+  }
+};
+} // namespace
+
+bool genrec::isOfSeveralLines(Operation *op) { return Origin(op).lines.size() > 1; }
+
+Location genrec::getLocOfLines(Operation *op) {
+  SmallVector<Location> locs{op->getLoc()};
+  llvm::append_range(locs, Origin(op).places);
+  return FusedLoc::get(op->getContext(), locs);
+}
+
 std::string genrec::describeOrigin(Operation *op) {
   if (auto origin = op->getAttrOfType<StringAttr>(GenRecDialect::OriginAttrHelper::getNameStr()))
     return origin.getValue().str();
-  // A kernel of hundreds of columns has thousands of names: collects one more than are shown.
-  constexpr size_t kMostShown = 8;
-  SmallVector<std::string> names, lines;
-  auto add = [](SmallVector<std::string> &list, auto describe) {
-    if (list.size() > kMostShown)
-      return;
-    std::string text = describe();
-    if (!text.empty() && !llvm::is_contained(list, text))
-      list.push_back(std::move(text));
-  };
-  auto visit = [&](Location loc) {
-    add(names, [&] { return getUserName(loc).str(); });
-    add(lines, [&] { return describeLocation(loc); });
-  };
-  auto visitParts = [&](Location loc) {
-    if (auto fused = dyn_cast<FusedLoc>(loc))
-      llvm::for_each(fused.getLocations(), visit);
-    else
-      visit(loc);
-  };
-  visitParts(op->getLoc());
-  if (auto kernel = dyn_cast<RowKernelOp>(op))
-    for (Operation &inner : kernel.getBody().front().without_terminator())
-      visitParts(inner.getLoc());
-  auto join = [](ArrayRef<std::string> parts) {
-    std::string text = llvm::join(parts.take_front(kMostShown), ", ");
-    return parts.size() > kMostShown ? text + ", …" : text;
-  };
+  const Origin origin(op);
   std::string text = op->getName().stripDialect().str();
   if (auto kernel = dyn_cast<RowKernelOp>(op)) {
     auto ops = kernel->getAttrOfType<StringAttr>(GenRecDialect::OpsAttrHelper::getNameStr());
     text = ops ? ops.getValue().str() : "";
   }
-  if (!names.empty())
-    text += (text.empty() ? "of " : "; of ") + join(names);
-  if (!lines.empty())
-    text += (text.empty() ? "(" : " (") + join(lines) + ")";
+  if (!origin.names.empty())
+    text += (text.empty() ? "of " : " of ") + Origin::join(origin.names);
+  if (!origin.lines.empty())
+    text += (text.empty() ? "(" : " (") + Origin::join(origin.lines) + ")";
   return text;
 }

@@ -140,7 +140,7 @@ Value StageBuilder::getOpNumber(Operation *op) {
   auto [known, isNew] = opNumbers.try_emplace(op, ops.size());
   if (isNew) {
     ops.push_back({getStepOpName(op), op->getLoc(), describeOrigin(op), getStage(op), getCosts(op),
-                   multipliesRounded(op)});
+                   multipliesRounded(op), isOfSeveralLines(op)});
   }
   EmitCBuilder b = at(op->getLoc());
   return b.integer(known->second, b.i32());

@@ -76,6 +76,13 @@ std::string getStepOpName(mlir::Operation *op);
 /// "lookup, pool (ranker.py:9)": the ops that `op` was made from, with user names and source lines.
 std::string describeOrigin(mlir::Operation *op);
 
+/// Whether these are several lines: the location of `op` is then one of them.
+bool isOfSeveralLines(mlir::Operation *op);
+
+/// The location of `op`, and behind it the lines that it lacks of a row kernel's body: for the
+/// launch that takes the kernel's place.
+mlir::Location getLocOfLines(mlir::Operation *op);
+
 } // namespace genrec
 
 #endif // GENREC_DIALECT_GENREC_STEP_COSTS_H

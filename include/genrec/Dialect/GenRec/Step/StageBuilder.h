@@ -23,7 +23,8 @@ struct StepOp {
   std::string origin;
   Stage stage;
   llvm::SmallVector<OpCost> costs;
-  bool bf16; ///< factors of its products are rounded
+  bool bf16;    ///< factors of its products are rounded
+  bool isFused; ///< from several lines
 };
 
 class StageBuilder {

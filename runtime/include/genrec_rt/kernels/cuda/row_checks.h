@@ -20,6 +20,9 @@ void checkRange(const DeviceRange &range, genrec_row_note *note, cudaStream_t st
 /// Notes row * rowSize + element of the first NaN or infinity, with its value.
 void checkFinite(const DeviceFloats &floats, genrec_row_note *note, cudaStream_t stream);
 
+/// Notes the first row with a NaN or an infinity, with its key.
+void checkRows(const DeviceRows &rows, genrec_row_note *note, cudaStream_t stream);
+
 /// note->value = the bytes of values[the noted row], `bytes` each, if one is noted.
 void keepNotedValue(genrec_row_note *note, const void *values, int64_t bytes, cudaStream_t stream);
 
