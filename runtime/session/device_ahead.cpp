@@ -24,7 +24,8 @@ DispatchedStep DeviceAhead::take() {
   return result;
 }
 
-void DeviceAhead::stop() {
+int64_t DeviceAhead::stop() {
+  const int64_t ended = rounds(); // the communicator may be dropped
   const char hasFailed = error != nullptr;
   std::vector<char> all(ranks.comm().getSize());
   ranks.comm().allGather(&hasFailed, all.data(), 1);
@@ -35,6 +36,7 @@ void DeviceAhead::stop() {
   device.use(DeviceQueue::dispatch);
   device.synchronize();
   device.use(DeviceQueue::compute);
+  return ended;
 }
 
 void DeviceAhead::dispatch() {

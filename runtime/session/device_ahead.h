@@ -32,8 +32,8 @@ public:
   /// The step that was started last. The slots stay until the call after the next one.
   DispatchedStep take();
   /// The run ends, and nobody takes the step that was started, nor what went wrong with it: waits
-  /// for what is queued of it. Collective.
-  void stop();
+  /// for what is queued of it. Returns `rounds`. Collective.
+  int64_t stop();
   /// The run ends by an exception: throws that, or what went wrong with the step that was started
   /// on this rank, where it is what others ended with.
   [[noreturn]] void fail() { throwOwnFirst(std::current_exception(), error); }

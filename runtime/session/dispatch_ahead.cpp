@@ -43,15 +43,21 @@ DispatchedStep DispatchAhead::take() {
   return result;
 }
 
-void DispatchAhead::stop() {
+void DispatchAhead::waitForThread() {
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return state != State::working; });
+}
+
+int64_t DispatchAhead::stop() {
+  waitForThread();
+  ranks.reset(); // the step ahead may have come to some ranks only
+  return rounds();
 }
 
 void DispatchAhead::fail(const std::exception &failure) {
   pipeline.stop();
   comm->abort(reasonOf(failure));
-  stop();
+  waitForThread();
   throwOwnFirst(std::current_exception(), error);
 }
 

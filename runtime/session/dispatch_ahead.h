@@ -48,12 +48,13 @@ public:
   DispatchAhead &operator=(const DispatchAhead &) = delete;
 
   /// Begins the dispatch of the next step, beside `running`; null: none runs.
-  void start(const RankStep *running);
+  void start(const RankStep *running = nullptr);
   /// Waits for it, and throws what went wrong there. The slots stay until the call after the next
   /// one.
   DispatchedStep take();
   /// Waits for what is under way, which nobody takes: the run ends after the step that runs.
-  void stop();
+  /// Returns `rounds`.
+  int64_t stop();
   int64_t rounds() const { return comm->rounds(); }
   /// Ends what is under way on all ranks, as the run ends by `failure`, and throws that, or what
   /// went wrong there on this rank, where it is what others ended with.
@@ -62,6 +63,7 @@ public:
 private:
   enum class State { idle, working, done, ending };
 
+  void waitForThread();
   void work();
   void dispatch();
   bool takeSlots();

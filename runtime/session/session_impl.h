@@ -42,10 +42,15 @@ struct Session::Impl {
   /// only then the host waits for that one, so the device has always something to do.
   int64_t runQueued(Mode mode, Pipeline &pipeline, const OnStep &onStep, const LooksAfter &looks);
 
-  /// The same, each beside the dispatch of the next one (dispatch_ahead.h).
+  /// The same, each beside the dispatch of the next one: `run(step, isAlone)` runs what `ahead` has
+  /// dispatched, and starts the next one unless it is alone.
+  template <class Ahead, class Run>
+  int64_t runDispatched(Mode mode, Pipeline &pipeline, const OnStep &onStep, Ahead &ahead,
+                        const Run &run);
+  /// On the host (dispatch_ahead.h).
   int64_t runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
                    const OnStep &onStep);
-  /// The same on a device (device_ahead.h).
+  /// On a device (device_ahead.h).
   int64_t runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnStep &onStep);
   /// Of several portions on devices, as `overlap` says. What goes wrong on this rank, between two
   /// steps, too, ends the others first: what it has queued may wait for them, and they for it.

@@ -258,40 +258,44 @@ int64_t Session::Impl::runQueued(Mode mode, Pipeline &pipeline, const OnStep &on
   }
 }
 
+/// Rows may move after a step, if `chooser` looks then: nothing is dispatched beside it.
+template <class Ahead, class Run>
+int64_t Session::Impl::runDispatched(Mode mode, Pipeline &pipeline, const OnStep &onStep,
+                                     Ahead &ahead, const Run &run) {
+  ahead.start();
+  for (int64_t count = 1;; ++count) {
+    const DispatchedStep next = ahead.take();
+    if (next.slots.empty()) {
+      roundsAhead += ahead.rounds();
+      return count - 1;
+    }
+    beginOutputs();
+    const bool isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
+    onRanks([&] { run(next, isAlone); });
+    const StepReport report = finish(mode, next.slots, next.step);
+    if (onStep && !onStep(report)) {
+      roundsAhead += ahead.stop();
+      return count;
+    }
+    if (isAlone)
+      ahead.start();
+    pipeline.release();
+  }
+}
+
 int64_t Session::Impl::runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
                                 const OnStep &onStep) {
   DispatchAhead ahead(*state.ranks, pipeline, program, overlap);
+  auto run = [&](const DispatchedStep &next, bool isAlone) {
+    next.slots.front()->pool = state.pool.get();
+    if (mode == Mode::train)
+      exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
+    if (!isAlone)
+      ahead.start(next.step);
+    runAfterDispatch(next.slots, next.step);
+  };
   try {
-    ahead.start(nullptr);
-    for (int64_t count = 1;; ++count) {
-      DispatchedStep next = ahead.take();
-      if (next.slots.empty()) {
-        roundsAhead += ahead.rounds();
-        return count - 1;
-      }
-      beginOutputs();
-      // Rows may move after this step.
-      const bool isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
-      onRanks([&] {
-        StepSlot &last = *next.slots.back();
-        next.slots.front()->pool = state.pool.get();
-        if (mode == Mode::train)
-          exchange(last, [&] { next.step->bring(state.ranks->comm()); });
-        if (!isAlone)
-          ahead.start(next.step);
-        runAfterDispatch(next.slots, next.step);
-      });
-      StepReport report = finish(mode, next.slots, next.step);
-      if (onStep && !onStep(report)) {
-        ahead.stop();
-        roundsAhead += ahead.rounds();
-        state.ranks->reset(); // the step ahead may have come to some ranks only
-        return count;
-      }
-      if (isAlone)
-        ahead.start(nullptr);
-      pipeline.release();
-    }
+    return runDispatched(mode, pipeline, onStep, ahead, run);
   } catch (const std::exception &error) {
     ahead.fail(error);
   }
@@ -299,37 +303,20 @@ int64_t Session::Impl::runAhead(Mode mode, Pipeline &pipeline, const genrec_prog
 
 int64_t Session::Impl::runAheadOnDevice(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
   DeviceAhead ahead(*state.ranks, pipeline, *state.device());
-  bool isAlone = false; // rows may move after the step that runs
+  bool startsNext = false;
   DuringSteps during(state.whileDeviceWorks, [&] {
-    if (isAlone)
+    if (!startsNext)
       return;
     ahead.start();
     ++dispatchedAhead;
   });
+  auto run = [&](const DispatchedStep &next, bool isAlone) {
+    startsNext = !isAlone;
+    exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
+    runAfterDispatch(next.slots, next.step);
+  };
   try {
-    ahead.start();
-    for (int64_t count = 1;; ++count) {
-      DispatchedStep next = ahead.take();
-      if (next.slots.empty()) {
-        roundsAhead += ahead.rounds();
-        return count - 1;
-      }
-      beginOutputs();
-      isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
-      onRanks([&] {
-        exchange(*next.slots.back(), [&] { next.step->bring(state.ranks->comm()); });
-        runAfterDispatch(next.slots, next.step);
-      });
-      StepReport report = finish(mode, next.slots, next.step);
-      if (onStep && !onStep(report)) {
-        roundsAhead += ahead.rounds();
-        ahead.stop();
-        return count;
-      }
-      if (isAlone)
-        ahead.start();
-      pipeline.release();
-    }
+    return runDispatched(mode, pipeline, onStep, ahead, run);
   } catch (const std::exception &) {
     ahead.fail();
   }
