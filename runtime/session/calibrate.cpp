@@ -12,6 +12,7 @@
 #include "genrec_rt/parallel.h"
 #include "profile.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -241,6 +242,14 @@ void saveRoofline(const Roofline &roofline, const std::string &path) {
   std::error_code ignored; // writing says what is wrong
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   writeFile(path, toText(json, 1) + "\n");
+}
+
+void calibrateInto(const std::string &given, bool ofDevice, const std::string &processor,
+                   const std::function<Roofline()> &measure) {
+  const std::string path = limitsFile(given, ofDevice, processor);
+  const Roofline roofline = measure();
+  saveRoofline(roofline, path);
+  std::printf("%swritten to %s\n", describeRoofline(roofline).c_str(), path.c_str());
 }
 
 } // namespace genrec::rt

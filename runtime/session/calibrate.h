@@ -6,6 +6,7 @@
 #include "genrec_rt/roofline.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,10 @@ std::optional<Roofline> loadRoofline(const std::string &path, const std::string 
 
 /// As lines for a person.
 std::string describeRoofline(const Roofline &roofline);
+
+/// Writes what `measure` measures to limitsFile, whose arguments come first, and prints both.
+void calibrateInto(const std::string &given, bool ofDevice, const std::string &processor,
+                   const std::function<Roofline()> &measure);
 
 /// The file to write: `given`, or else that of rooflinePath. Throws Error where $GENREC_MACHINE
 /// names one that has another processor's limits, which may be there to predict that one.

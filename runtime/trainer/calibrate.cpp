@@ -5,8 +5,6 @@
 #include "genrec_rt/device.h"
 #include "genrec_rt/error.h"
 
-#include <cstdio>
-
 namespace genrec::rt {
 
 int runCalibrate(const genrec_model_desc &model, const Flags &flags) {
@@ -16,11 +14,8 @@ int runCalibrate(const genrec_model_desc &model, const Flags &flags) {
   if (device && device->info().isEmulated && flags.out.empty())
     throw Error("an emulated device is as fast as this machine lets it be: its limits are not kept",
                 "calibrate a model compiled with --target=cuda on a GPU; or pass --out <file>");
-  const std::string path =
-      limitsFile(flags.out, device != nullptr, device ? device->info().name : processorName());
-  const Roofline roofline = device ? device->calibrate() : calibrate(flags.threads);
-  saveRoofline(roofline, path);
-  std::printf("%swritten to %s\n", describeRoofline(roofline).c_str(), path.c_str());
+  calibrateInto(flags.out, device != nullptr, device ? device->info().name : processorName(),
+                [&] { return device ? device->calibrate() : calibrate(flags.threads); });
   return 0;
 }
 

@@ -28,10 +28,7 @@ int main(int argc, char **argv) {
     return reportParseError("genrec-calibrate", app, error);
   }
   try {
-    path = limitsFile(path, /*ofDevice=*/false, processorName());
-    Roofline roofline = calibrate(threads);
-    saveRoofline(roofline, path);
-    std::printf("%swritten to %s\n", describeRoofline(roofline).c_str(), path.c_str());
+    calibrateInto(path, /*ofDevice=*/false, processorName(), [&] { return calibrate(threads); });
   } catch (const std::exception &error) {
     std::fprintf(stderr, "genrec-calibrate: error: %s\n", error.what());
     return 1;
