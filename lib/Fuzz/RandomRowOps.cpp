@@ -227,6 +227,25 @@ static Value project(ModelBuilder &m, Value x, int64_t size) {
                  {x, m.parameter({getRowSize(x.getType()), size})});
 }
 
+/// Dot products of all pairs of `count` vectors of x, one by one, as a loop in Python has them: in
+/// the order of the op or in another one.
+static Value makePairs(ModelBuilder &m, Value x, int64_t count, bool self, bool isUpper) {
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  const int64_t size = getRowSize(x.getType()) / count;
+  Type vector = m.rows(domain, {size}, m.f32()), scalar = m.rows(domain, {}, m.f32());
+  SmallVector<Value> vectors, dots;
+  for (int64_t i = 0; i < count; ++i)
+    vectors.push_back(m.value("slice_columns", vector, x, m.i64("offset", i * size)));
+  auto sum = m.named("kind", ReduceKindAttr::get(m.builder.getContext(), ReduceKind::sum));
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t j = isUpper ? i : 0; j < (isUpper ? count : i + 1); ++j)
+      if (i != j || self)
+        dots.push_back(m.value("row_reduce", scalar,
+                               m.value("mul", vector, {vectors[i], vectors[j]}), sum));
+  const auto pairs = static_cast<int64_t>(dots.size());
+  return m.value("concat_columns", m.rows(domain, {pairs}, m.f32()), dots);
+}
+
 static bool makeInteraction(ModelBuilder &m) {
   Value x = m.find(m.f32(), {}, 1);
   if (!x)
@@ -234,6 +253,11 @@ static bool makeInteraction(ModelBuilder &m) {
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
   int64_t count = m.integer(2, 4), size = m.integer(1, 5);
   bool self = m.chance(40);
+  if (count == 4 && size > 3) {
+    // By these draws, so that models without pairs stay what they were before there were pairs.
+    m.offer(makePairs(m, project(m, m.bounded(x), 16), 8, self, /*isUpper=*/size == 5));
+    return true;
+  }
   SmallVector<NamedAttribute> attributes{m.i64("count", count)};
   if (self)
     attributes.push_back(m.unit("self"));

@@ -65,6 +65,9 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   if (options.sinkFanout)
     // Again for fan-outs inside of the decomposed blocks.
     steps.add("sink-fanout", createSinkFanout(), createCSEPass());
+  // Before differentiation, whose gradient is then that of the interaction.
+  if (options.formInteractions)
+    steps.add("form-interactions", createFormInteractions());
   // Before differentiation: the backward pass is then that of lookups of the picked rows.
   if (options.pickCatalogueRows)
     steps.add("pick-catalogue-rows", createPickCatalogueRows(), createCSEPass());

@@ -100,6 +100,7 @@ static std::string describeCompiler(const CompilerOptions &options) {
                                          {options.sinksFanout, "sink-fanout"},
                                          {options.mergesTables, "merge-tables"},
                                          {options.fusesTransforms, "fuse-transforms"},
+                                         {options.formsInteractions, "form-interactions"},
                                          {options.picksCatalogueRows, "pick-catalogue-rows"},
                                          {options.factorsLookups, "factor-lookups"}};
   for (auto [isOn, name] : passes)
@@ -134,6 +135,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     graph.sinkFanout = options.sinksFanout;
     graph.mergeTables = options.mergesTables;
     graph.fuseTransforms = options.fusesTransforms;
+    graph.formInteractions = options.formsInteractions;
     graph.pickCatalogueRows = options.picksCatalogueRows;
     graph.splitClasses = options.splitsClasses;
     graph.factorLookups = options.factorsLookups;

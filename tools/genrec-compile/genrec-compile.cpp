@@ -53,6 +53,9 @@ static cl::opt<bool> mergesTables("merge-tables", cl::cat(category), cl::init(tr
 static cl::opt<bool> fusesTransforms("fuse-transforms", cl::cat(category), cl::init(true),
                                      cl::desc("compute the keys of merged tables in one launch"));
 static cl::opt<bool>
+    formsInteractions("form-interactions", cl::cat(category), cl::init(true),
+                      cl::desc("compute the dot products of all pairs of vectors as one product"));
+static cl::opt<bool>
     picksCatalogueRows("pick-catalogue-rows", cl::cat(category), cl::init(true),
                        cl::desc("compute the items that a step reads, where it does not read all"));
 static cl::opt<unsigned>
@@ -269,6 +272,7 @@ static CompilerOptions getOptions(const char *program) {
   options.factorsLookups = factorsLookups;
   options.mergesTables = mergesTables;
   options.fusesTransforms = fusesTransforms;
+  options.formsInteractions = formsInteractions;
   options.picksCatalogueRows = picksCatalogueRows;
   options.splitsClasses = splitsClasses;
   options.target = target;

@@ -42,6 +42,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<bool> fuseTransforms{*this, "fuse-transforms",
                               llvm::cl::desc("Compute the keys of merged tables in one launch"),
                               llvm::cl::init(true)};
+  Option<bool> formInteractions{
+      *this, "form-interactions",
+      llvm::cl::desc("Compute the dot products of all pairs of vectors as one product"),
+      llvm::cl::init(true)};
   Option<bool> pickCatalogueRows{
       *this, "pick-catalogue-rows",
       llvm::cl::desc("Compute the items that a step reads, where it does not read all"),

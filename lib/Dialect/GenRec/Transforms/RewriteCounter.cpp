@@ -66,7 +66,7 @@ ArrayRef<StringRef> genrec::getRewriteNames() {
       "collect", "collect-rows", "decompose-composite",
       "exact-sum", "expand-lookup", "expand-parameter-update",
       "expand-table-update", "factor-lookup", "fold-activation",
-      "fold-residual", "fuse-columns", "fuse-row-kernels",
+      "fold-residual", "form-interaction", "fuse-columns", "fuse-row-kernels",
       "gradient-of-parent", "group-lookups", "hoist-pool",
       "join-padded-columns", "merge-tables", "pick-rows", "pool-weight-gradient",
       "prune-column", "recompute-row-op", "round-factors-of-rows", "round-product",

@@ -341,6 +341,41 @@ def DecomposeBlocks : GenRecPass<"genrec-decompose-blocks"> {
     Statistic<"products", "products", "products of row kernels whose factors became ops">];
 }
 
+def FormInteractions : GenRecPass<"genrec-form-interactions"> {
+  let summary = "computes the dot products of all pairs of vectors as one product";
+  let description = [{
+    Dot products of all pairs of some vectors of a row, written one by one and concatenated, become a
+    `genrec.dot_interaction` (Naumov et al. 2019, DLRM). Its cost is that of a matrix product per row;
+    one by one they would be a kernel with an op per pair, whose code grows with the square of the
+    vectors, and its gradient, too.
+
+    ```mlir
+    %ab = genrec.mul %a, %b
+    %0 = genrec.row_reduce sum %ab
+    …
+    %x = genrec.concat_columns %0, %1, %2, %dense        // of pairs (b, a), (c, a), (c, b)
+    // becomes
+    %vectors = genrec.concat_columns %a, %b, %c
+    %products = genrec.dot_interaction %vectors {count = 3 : i64}
+    %x = genrec.concat_columns %products, %dense
+    ```
+
+    Every pair must be there once; all products of vectors with themselves, too, or none of them.
+    Products in another order than the op's are columns of its result (`genrec.slice_columns`). A
+    product that another op reads, or of fewer than `least-vectors` vectors, stays as it is.
+    `genrec.decisions` records each interaction. The order of summation changes.
+
+    Runs before `differentiate`, so that the gradient is that of the op, and after
+    `mixed-precision`: the products are not rounded.
+  }];
+  let options = [
+    Option<"leastVectors", "least-vectors", "int64_t", /*default=*/"8",
+           "vectors of which all pairs must be there">];
+  let statistics = [
+    Statistic<"formed", "interactions", "interactions formed">,
+    Statistic<"dots", "dots", "dot products that became part of one">];
+}
+
 def PickCatalogueRows : GenRecPass<"genrec-pick-catalogue-rows"> {
   let summary = "computes what is only gathered from a catalogue for the rows that a step reads";
   let description = [{

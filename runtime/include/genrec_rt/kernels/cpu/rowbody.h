@@ -13,6 +13,7 @@
 
 #include <string.h>
 #include <type_traits>
+#include <utility>
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -84,11 +85,25 @@ struct MinLanes {
   }
 };
 
+/// Without a loop where there are few: of many loops in a kernel clang takes time with the square.
+template <int64_t Count, class Combine>
+GENREC_SIMD Lanes16 combineWhole(const float *x, Combine combine) {
+  Lanes16 total = Combine::kRest - Lanes16{};
+  if constexpr (Count <= 8) {
+    [&]<int64_t... Index>(std::integer_sequence<int64_t, Index...>)
+        __attribute__((always_inline)) {
+          ((total = combine(total, loadLanes<16>(x + 16 * Index, 0))), ...);
+        }(std::make_integer_sequence<int64_t, Count>());
+  } else {
+    for (int64_t index = 0; index < Count; ++index)
+      total = combine(total, loadLanes<16>(x + 16 * index, 0));
+  }
+  return total;
+}
+
 template <int64_t N, class Combine> GENREC_SIMD float reduceLanes(const float *x, Combine combine) {
   constexpr int64_t kWhole = N / 16 * 16;
-  Lanes16 total = Combine::kRest - Lanes16{};
-  for (int64_t i = 0; i < kWhole; i += 16)
-    total = combine(total, loadLanes<16>(x + i, 0));
+  Lanes16 total = combineWhole<N / 16>(x, combine);
   if constexpr (kWhole < N)
     total = combine(total, loadLanes<N - kWhole>(x + kWhole, Combine::kRest));
   Lanes8 a = combine(__builtin_shufflevector(total, total, 0, 1, 2, 3, 4, 5, 6, 7),

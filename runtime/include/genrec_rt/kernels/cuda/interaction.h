@@ -21,6 +21,9 @@ namespace detail {
 template <int Count, int Size, bool Self> struct Interaction {
   static constexpr int kThreads = 128;
   static constexpr int kFloats = Count * Size;
+  /// Vectors are an odd number of words apart: lanes read one element of a vector each, which then
+  /// lie in different banks.
+  static constexpr int kApart = Size | 1;
   static constexpr int kPairs = Count * (Self ? Count + 1 : Count - 1) / 2;
 
   /// Where the products of vector i with those before it begin.
@@ -28,6 +31,12 @@ template <int Count, int Size, bool Self> struct Interaction {
   /// Where the product of vectors i and j is.
   __device__ static constexpr int place(int i, int j) {
     return i >= j ? start(i) + j : start(j) + i;
+  }
+
+  /// Loads the vectors of a row to where `vectors` are.
+  template <bool Bf16> __device__ static void load(const float *row, float *vectors) {
+    for (int i = threadIdx.x; i < kFloats; i += kThreads)
+      vectors[i / Size * kApart + i % Size] = cuda::factor<Bf16>(row[i]);
   }
 
   static cuda::LaunchShape shape(int64_t rows, int64_t floats) {
@@ -44,14 +53,13 @@ __global__ void __launch_bounds__(128)
   GENREC_DYNAMIC_SHARED(float, vectors);
   const int64_t count = domain->count;
   for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {
-    for (int i = threadIdx.x; i < Rows::kFloats; i += Rows::kThreads)
-      vectors[i] = cuda::factor<Bf16>(x[row * ldX + i]);
+    Rows::template load<Bf16>(x + row * ldX, vectors);
     __syncthreads();
     int i = Self ? 0 : 1, first = 0; // the vector of product `first`
     for (int pair = threadIdx.x; pair < Rows::kPairs; pair += Rows::kThreads) {
       while (Rows::start(i + 1) <= pair)
         first = Rows::start(++i);
-      const float *a = vectors + i * Size, *b = vectors + (pair - first) * Size;
+      const float *a = vectors + i * Rows::kApart, *b = vectors + (pair - first) * Rows::kApart;
       float sum = 0;
       for (int k = 0; k < Size; ++k)
         sum = fmaf(a[k], b[k], sum);
@@ -67,11 +75,10 @@ __global__ void __launch_bounds__(128)
                      const float *gradient, int64_t ldGradient, float *dx) {
   using Rows = Interaction<Count, Size, Self>;
   GENREC_DYNAMIC_SHARED(float, vectors);
-  float *shares = vectors + Rows::kFloats; // gradients of the products
+  float *shares = vectors + Count * Rows::kApart; // gradients of the products
   const int64_t count = domain->count;
   for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {
-    for (int i = threadIdx.x; i < Rows::kFloats; i += Rows::kThreads)
-      vectors[i] = cuda::factor<Bf16>(x[row * ldX + i]);
+    Rows::template load<Bf16>(x + row * ldX, vectors);
     for (int i = threadIdx.x; i < Rows::kPairs; i += Rows::kThreads)
       shares[i] = cuda::factor<Bf16>(gradient[row * ldGradient + i]);
     __syncthreads();
@@ -80,9 +87,9 @@ __global__ void __launch_bounds__(128)
       float sum = 0;
       for (int j = 0; j < Count; ++j)
         if (i != j)
-          sum = fmaf(shares[Rows::place(i, j)], vectors[j * Size + c], sum);
+          sum = fmaf(shares[Rows::place(i, j)], vectors[j * Rows::kApart + c], sum);
         else if (Self)
-          sum = fmaf(2 * shares[Rows::place(i, i)], vectors[i * Size + c], sum);
+          sum = fmaf(2 * shares[Rows::place(i, i)], vectors[i * Rows::kApart + c], sum);
       dx[row * Rows::kFloats + element] = sum;
     }
     __syncthreads();
@@ -97,7 +104,7 @@ void dotInteraction(genrec_step *step, const genrec_domain *domain, const float 
                     float *products) {
   using Rows = detail::Interaction<Count, Size, Self>;
   if (domain->capacity > 0)
-    GENREC_CUDA_LAUNCH(streamOf(step), Rows::shape(domain->capacity, Rows::kFloats),
+    GENREC_CUDA_LAUNCH(streamOf(step), Rows::shape(domain->capacity, Count * Rows::kApart),
                        (detail::interact<Count, Size, Self, Bf16>), domain->device, x, ldX,
                        products);
 }
@@ -108,7 +115,7 @@ void dotInteractionGradient(genrec_step *step, const genrec_domain *domain, cons
                             int64_t ldX, const float *gradient, int64_t ldGradient, float *dx) {
   using Rows = detail::Interaction<Count, Size, Self>;
   if (domain->capacity > 0)
-    GENREC_CUDA_LAUNCH(streamOf(step), Rows::shape(domain->capacity, Rows::kFloats + Rows::kPairs),
+    GENREC_CUDA_LAUNCH(streamOf(step), Rows::shape(domain->capacity, Count * Rows::kApart + Rows::kPairs),
                        (detail::interactGradient<Count, Size, Self, Bf16>), domain->device, x, ldX,
                        gradient, ldGradient, dx);
 }
