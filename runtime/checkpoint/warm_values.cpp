@@ -4,6 +4,7 @@
 
 #include "../core/text.h"
 #include "chained_rows.h"
+#include "generations.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/safetensors.h"
@@ -102,10 +103,24 @@ WarmValues chainedValues(WarmValues values, const std::shared_ptr<const Checkpoi
 
 std::vector<std::string> exportedFiles(const std::string &folder) {
   std::vector<std::string> files;
+  std::error_code error;
   for (const char *file : {"parameters.safetensors", "tables.safetensors"})
-    if (fs::exists(fs::path(folder) / file))
+    if (fs::exists(fs::path(folder) / file, error))
       files.push_back(folder + "/" + file);
+  if (error == std::errc::permission_denied)
+    throw Error("folder '" + folder + "' cannot be read: " + error.message(),
+                "let this user read it and enter it (chmod u+rx)");
   return files;
+}
+
+/// Throws Error for the folder of one generation, which --checkpoint names in another way.
+void requireNoGeneration(const std::string &folder) {
+  const fs::path path = fs::path(folder) / "", above = path.parent_path().parent_path();
+  if (isGenerationName(path.parent_path().filename()) && hasCheckpoint(above.empty() ? "." : above))
+    throw Error("--init " + folder + ": is one generation of a checkpoint",
+                "--init " + (above.empty() ? "." : above.string()) +
+                    " takes the newest one; --init " + folder +
+                    "/model.safetensors takes this one, if it is a full one");
 }
 
 bool isCheckpoint(const std::string &path) {
@@ -128,6 +143,7 @@ bool isParquetPath(const std::string &path) {
 std::vector<std::string> tensorFiles(const std::string &path) {
   if (!fs::is_directory(path))
     return {path};
+  requireNoGeneration(path);
   if (isCheckpoint(path)) {
     CheckpointReader checkpoint(path);
     std::vector<std::string> files;
@@ -145,6 +161,8 @@ std::vector<std::string> tensorFiles(const std::string &path) {
 
 static NamedWarmValues readAllValues(const std::string &path) {
   NamedWarmValues all;
+  if (fs::is_directory(path))
+    requireNoGeneration(path);
   if (isCheckpoint(path)) {
     // Held to its checksums, and kept while a run saves into the folder.
     auto checkpoint = std::make_shared<CheckpointReader>(path);

@@ -116,9 +116,13 @@ void writeFile(const std::string &path, const std::string &text) {
 
 static void requireAccess(const std::string &flag, const std::string &path,
                           const std::string &folder) {
-  if (access(folder.c_str(), W_OK | X_OK) != 0)
-    throw Error(flag + " " + path + ": cannot be written: " + std::strerror(errno),
-                "name another place, or make it writable");
+  if (access(folder.c_str(), W_OK | X_OK) == 0)
+    return;
+  const int reason = errno;
+  throw Error(flag + " " + path + ": cannot be written: " +
+                  (reason == ENOENT ? "there is no folder " + folder : std::strerror(reason)),
+              reason == ENOENT ? "make it, or name another place"
+                               : "name another place, or make it writable");
 }
 
 void makeFolders(const std::string &folder) {

@@ -121,6 +121,9 @@ std::string describeMissingCommand(const CLI::App &app) {
     return "a command is needed: " + list;
   std::string text = "there is no command '" + extras.front() + "'";
   std::string suggested = suggestion(extras.front(), names);
+  for (const std::string &name : names)
+    if (suggested.empty() && extras.front().size() > 2 && name.starts_with(extras.front()))
+      suggested = "did you mean '" + name + "'?";
   return text + (suggested.empty() ? ": give " + list : "; " + suggested);
 }
 

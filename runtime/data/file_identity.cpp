@@ -9,8 +9,10 @@
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/shared/hash.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,9 +24,15 @@ namespace {
 /// A Parquet file ends with the length of its footer, 4 bytes, and a magic word of 4.
 constexpr int64_t kTailBytes = 8;
 
+constexpr const char *kTextEndings[] = {".csv", ".tsv", ".dat", ".txt", ".gz", ".zst"};
+
 [[noreturn]] void throwUnreadable(const std::string &path, const std::string &why) {
+  const bool isText = std::any_of(std::begin(kTextEndings), std::end(kTextEndings),
+                                  [&](const char *ending) { return path.ends_with(ending); });
   throw Error(path + ": cannot be read: " + why,
-              "it may be truncated, still being written, or no Parquet file: write it again");
+              isText
+                  ? "Parquet is read; text files become Parquet by genrec.data in Python"
+                  : "it may be truncated, still being written, or no Parquet file: write it again");
 }
 
 void readAll(int descriptor, const std::string &path, char *to, int64_t bytes, int64_t from) {

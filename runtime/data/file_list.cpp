@@ -206,6 +206,28 @@ bool isThere(const std::string &entry) {
   return isPattern(entry) && !matches(entry).empty();
 }
 
+/// What may be meant by a path that is not there: a name of the same folder; or which folder above
+/// it is not there either.
+std::string nearPath(const fs::path &path) {
+  std::error_code ignored;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, ignored)) {
+    const std::string above = folder == path ? "" : nearPath(folder);
+    return above.empty() ? "there is no folder '" + folder.string() + "'" : above;
+  }
+  // Endings are alike, so they say nothing.
+  std::vector<std::string> stems;
+  for (fs::directory_iterator at(folder, ignored), end; !ignored && at != end;
+       at.increment(ignored))
+    if (at->path().extension() == path.extension())
+      stems.push_back(at->path().stem().string());
+  std::sort(stems.begin(), stems.end());
+  const std::string near = closestName(path.stem().string(), stems);
+  const fs::path name = near + path.extension().string();
+  const fs::path meant = path.has_parent_path() ? folder / name : name;
+  return near.empty() ? "" : "did you mean '" + meant.string() + "'?";
+}
+
 void addOne(const std::string &entry, std::vector<std::string> &files, Notes *notes) {
   if (entry.find("://") != std::string::npos)
     throw Error("'" + entry + "' is not a local file", "copy it here: only local files are read");
@@ -218,7 +240,7 @@ void addOne(const std::string &entry, std::vector<std::string> &files, Notes *no
   }
   if (isPattern(entry))
     return addPattern(entry, files, notes);
-  throw Error("there is no file or folder '" + entry + "'");
+  throw Error("there is no file or folder '" + entry + "'", nearPath(entry));
 }
 
 void addEntry(const std::string &entry, std::vector<std::string> &files, Notes *notes) {

@@ -113,7 +113,8 @@ void requireOnce(const std::string &file, const ColumnPath &found, const std::st
                     "? rows of one request or user become lists by genrec.data.group");
   std::string help = suggestion(path, available);
   if (help.empty() && wish.starts_with("feature"))
-    help = "write the column, or compile the model for this schema";
+    help = "write the column, or compile the model for this schema; of a folder that holds other "
+           "files too, name those to read";
   throw Error(file + ": has no column '" + path + "', which " + wish + "; it has " +
                   listNames(available),
               help);

@@ -39,6 +39,8 @@ public:
         session(restoredSession(model, flags, nullptr, progress)) {}
 
   Json run() {
+    if (hasCheckpoint(flags.out)) // --init of the folder would mean either
+      throw Error("--out " + flags.out + ": holds a checkpoint", "export to another folder");
     requireFolder("--out", flags.out);
     requireCatalogues();
     writeTensors(kParameterFile, true);

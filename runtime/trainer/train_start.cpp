@@ -119,7 +119,9 @@ void Training::chooseStart() {
 
 /// Locks the checkpoint folder, and refuses to replace a checkpoint without --overwrite.
 void Training::openCheckpoint() {
-  if (!flags.checkpoint.empty())
+  if (flags.checkpoint.empty())
+    progress.message("what is trained is not saved: --checkpoint <folder> does");
+  else
     checkpoint = std::make_unique<CheckpointWriter>(
         flags.checkpoint, CheckpointOptions{.keep = flags.keep,
                                             .fullEvery = flags.checkpointFullEvery,

@@ -62,7 +62,7 @@ MISTAKES = {
     "learning_rate": (["train", "--data", "rows.parquet", "--learning-rate", "8"], "did you mean '--lr'?"),
     "output": ([*PREDICT, "--output", "p.parquet"], "did you mean '--out'?"),
     "unknown": (["train", "--data", "rows.parquet", "--zzz"], "there is no flag '--zzz'\n"),
-    "text": (["train", "--data", "rows.csv"], "rows.csv: cannot be read: it"),
+    "text": (["train", "--data", "rows.csv"], "\n  help: Parquet is read; text files become Parquet by genrec.data"),
     "long_text": (["train", "--data", "long.csv"], "long.csv: cannot be read: it does not end as Parquet files do"),
     "flat": (
         ["train", "--data", "flat.parquet"],
@@ -76,7 +76,21 @@ MISTAKES = {
     ),
     "out_text": ([*PREDICT, "--out", "p.csv"], "--out p.csv: predict writes Parquet\n  help: name it p.parquet"),
     "out_folder": ([*PREDICT, "--out", "made"], "--out made: is a folder\n  help: name a file"),
-    "out_nowhere": ([*PREDICT, "--out", "absent/p.parquet"], "--out absent/p.parquet: cannot be written: No such file"),
+    "out_nowhere": ([*PREDICT, "--out", "absent/p.parquet"], "--out absent/p.parquet: cannot be written: there is no folder absent"),
+    "data_misspelt": (["train", "--data", "rosw.parquet"], "'rosw.parquet'\n  help: did you mean 'rows.parquet'?"),
+    "a_generation_that_is_gone": (
+        ["evaluate", "--data", "rows.parquet", "--checkpoint", "ck/step-999999"],
+        "there is no generation step-999999 in 'ck'\n  help: --checkpoint ck is the newest; genrec-checkpoint list ck",
+    ),
+    "a_generation_to_start_from": (
+        ["train", "--data", "rows.parquet", "--init", "{generation}"],
+        "--init {generation}: is one generation of a checkpoint\n"
+        "  help: --init ck takes the newest one; --init {generation}/model.safetensors takes this one",
+    ),
+    "export_into_a_checkpoint": (
+        ["export", "--checkpoint", "ck", "--out", "ck"],
+        "--out ck: holds a checkpoint\n  help: export to another folder",
+    ),
     "key_of_a_vector": (
         [*PREDICT, "--out", "p.parquet", "--keys", "vec"],
         "rows.parquet: key 'vec' is of a list that the outputs do not belong to: they are rows of 'shown'\n",

@@ -26,7 +26,10 @@ TEST(DatasetErrors, MissingColumnNamesFileColumnsAndTheClosest) {
     return errorOf([&] { readAll(other, folder / "a.parquet"); }).help;
   };
   EXPECT_EQ(helpFor("USER"), "did you mean 'user'?");
-  EXPECT_EQ(helpFor("price"), "write the column, or compile the model for this schema");
+  EXPECT_EQ(
+      helpFor("price"),
+      "write the column, or compile the model for this schema; of a folder that holds other files "
+      "too, name those to read");
 }
 
 TEST(DatasetErrors, WrongTypeNamesBoth) {
@@ -156,6 +159,9 @@ TEST(DatasetErrors, UnreadableAndTruncatedFilesAreNamed) {
   Message text = errorOf([&] { readAll(model, folder / "text.parquet"); });
   EXPECT_EQ(text.text.find(folder / "text.parquet" + ": cannot be read: "), 0u);
   EXPECT_NE(text.help.find("truncated"), std::string::npos);
+  std::filesystem::copy_file(folder / "text.parquet", folder / "text.csv");
+  EXPECT_EQ(errorOf([&] { readAll(model, folder / "text.csv"); }).help,
+            "Parquet is read; text files become Parquet by genrec.data in Python");
 
   writeUsers(folder, 300, 300, 300);
   std::string whole = folder / "part-000.parquet", cut = folder / "cut.parquet";

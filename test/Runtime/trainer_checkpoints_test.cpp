@@ -72,6 +72,13 @@ TEST_F(TrainerTest, AResumedRunEndsWithTheSameBits) {
       << lacking.out;
 }
 
+TEST_F(TrainerTest, ARunThatSavesNothingSaysSo) {
+  const char *told = "what is trained is not saved: --checkpoint <folder> does";
+  EXPECT_THAT(runCommand(training("", {"--max-steps", "1"})).out, testing::HasSubstr(told));
+  EXPECT_THAT(runCommand(training("c", {"--max-steps", "1"})).out,
+              testing::Not(testing::HasSubstr(told)));
+}
+
 TEST_F(TrainerTest, AFinishedRunSaysSo) {
   std::vector<std::string> epochs = {"--epochs", "1"};
   ASSERT_EQ(runCommand(training("cut", epochs)).status, 0);

@@ -104,6 +104,14 @@ TEST_F(TrainerTest, MistakesAreToldWithTheFix) {
   EXPECT_EQ(none.status, 1);
   EXPECT_EQ(none.err,
             "tiny: error: there is no file or folder '" + folder / "none.parquet" + "'\n");
+  auto helpFor = [&](const std::string &path) {
+    const std::string err = runCommand(training("", {"--data", path})).err;
+    return err.find("help: ") == std::string::npos ? "" : err.substr(err.find("help: ") + 6);
+  };
+  EXPECT_EQ(helpFor(folder / "vaild.parquet"),
+            "did you mean '" + folder / "valid.parquet" + "'?\n");
+  EXPECT_EQ(helpFor(folder / "no/such/x.parquet"), "there is no folder '" + folder / "no" + "'\n");
+  EXPECT_EQ(helpFor("tarin"), "");
 
   Ran catalogue = runCommand(training("", {"--validation", folder / "valid.parquet"}));
   EXPECT_EQ(catalogue.err, "tiny: error: the model needs catalogue 'movies' and names no file for "
@@ -138,6 +146,8 @@ TEST_F(TrainerTest, MistakesInFlagsAreToldWithTheRule) {
   expect({}, "a command is needed: one of train, evaluate, predict, export, info, calibrate", "");
   expect({"fly"},
          "there is no command 'fly': give one of train, evaluate, predict, export, info, calibrate",
+         "");
+  expect({"eval", "--data", "x.parquet"}, "there is no command 'eval'; did you mean 'evaluate'?",
          "");
   expect({"trian", "--data", "x.parquet"}, "there is no command 'trian'; did you mean 'train'?",
          "");
@@ -191,8 +201,8 @@ TEST_F(TrainerTest, WhatCannotBeWrittenIsToldAtTheStart) {
   Ran missing = runCommand(training("", {"--metrics-json", folder / "none/m.json"}));
   EXPECT_EQ(missing.out, "");
   EXPECT_EQ(missing.err, "tiny: error: --metrics-json " + (folder / "none/m.json") +
-                             ": cannot be written: No such file or directory\n"
-                             "  help: name another place, or make it writable\n");
+                             ": cannot be written: there is no folder " + folder / "none" +
+                             "\n  help: make it, or name another place\n");
 }
 
 TEST_F(TrainerTest, ErrorsAreEventsInAJsonRun) {
