@@ -6,10 +6,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from genrec.driver import cannot_run, drive
 from genrec.errors import RunError
+from genrec.hints import OF_COMPILED, close_to
 from genrec.launcher import launcher_words
 from genrec.recording import Recording
 from genrec.run import Run
@@ -48,6 +49,10 @@ class CompiledModel:
 
     def __repr__(self) -> str:
         return f"<compiled model {self.binary}>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        help = "" if name.startswith("_") else OF_COMPILED.get(name) or close_to(name, dir(type(self)))
+        raise AttributeError(f"a compiled model has no '{name}'" + (f"; {help}" if help else ""))
 
     def summary(self) -> str:
         """The size of the model in one line: ops as recorded, tables, parameters.

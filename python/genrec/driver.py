@@ -155,6 +155,8 @@ def cannot_run(command: list[str], error: OSError) -> RunError:
     help = "make one: gr.compile(model, schema, output=...)"
     if command[0].endswith(".genrec"):
         help = f"it is a model file; the binary is made of it: genrec-compile {command[0]} -o {command[0][:-7]}"
+    if os.path.isdir(command[0]):
+        return RunError(f"{command[0]} is a folder\n  help: name the binary in it, or {help}", 127)
     return RunError(f"{command[0]} is no compiled model: {error.strerror}\n  help: {help}", 127)
 
 

@@ -169,6 +169,19 @@ OF_MODULES = {
     **dict.fromkeys(("log", "training_step", "validation_step"), "forward declares losses, metrics and outputs"),
 }
 """Help by the name of an attribute that modules and models lack."""
+OF_COMPILED = {
+    "fit": ".train(data, epochs=...)",
+    **dict.fromkeys(("eval", "test", "score"), ".evaluate(data)"),
+    **dict.fromkeys(("forward", "infer", "transform", "run"), ".predict(data, out)"),
+    **dict.fromkeys(
+        ("save", "save_weights", "state_dict"), ".train() saves checkpoints, .export(out) what serving needs"
+    ),
+    **dict.fromkeys(
+        ("load", "load_weights", "load_state_dict"), ".train(data, init=...), .evaluate(data, checkpoint=...)"
+    ),
+    **dict.fromkeys(("to", "cuda", "cpu"), _DEVICES),
+}
+"""Help by the name of something that compiled models lack."""
 OF_TABLES = {
     **dict.fromkeys(
         ("weight", "weights", "data"), "self.table(ids) reads rows; .export() of the compiled model writes all"

@@ -206,14 +206,16 @@ bool isThere(const std::string &entry) {
   return isPattern(entry) && !matches(entry).empty();
 }
 
-/// What may be meant by a path that is not there: a name of the same folder; or which folder above
-/// it is not there either.
-std::string nearPath(const fs::path &path) {
+/// The path that may be meant by one that is not there: a name on the way to it is another. ""
+/// where none is near.
+fs::path nearest(const fs::path &path) {
   std::error_code ignored;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, ignored)) {
-    const std::string above = folder == path ? "" : nearPath(folder);
-    return above.empty() ? "there is no folder '" + folder.string() + "'" : above;
+  if (folder != path && !fs::is_directory(folder, ignored)) {
+    const fs::path above = nearest(folder), meant = above / path.filename();
+    if (above.empty() || !fs::is_directory(above, ignored))
+      return "";
+    return fs::exists(meant, ignored) ? meant : nearest(meant);
   }
   // Endings are alike, so they say nothing.
   std::vector<std::string> stems;
@@ -224,8 +226,19 @@ std::string nearPath(const fs::path &path) {
   std::sort(stems.begin(), stems.end());
   const std::string near = closestName(path.stem().string(), stems);
   const fs::path name = near + path.extension().string();
-  const fs::path meant = path.has_parent_path() ? folder / name : name;
-  return near.empty() ? "" : "did you mean '" + meant.string() + "'?";
+  return near.empty() ? "" : path.has_parent_path() ? folder / name : name;
+}
+
+/// What to do about a path that is not there.
+std::string helpForMissing(const fs::path &path) {
+  if (const fs::path meant = nearest(path); !meant.empty())
+    return "did you mean '" + meant.string() + "'?";
+  std::error_code ignored;
+  fs::path missing;
+  for (fs::path above = path.parent_path(); !above.empty() && !fs::exists(above, ignored);
+       above = above.parent_path())
+    missing = above;
+  return missing.empty() ? "" : "there is no folder '" + missing.string() + "'";
 }
 
 void addOne(const std::string &entry, std::vector<std::string> &files, Notes *notes) {
@@ -240,7 +253,7 @@ void addOne(const std::string &entry, std::vector<std::string> &files, Notes *no
   }
   if (isPattern(entry))
     return addPattern(entry, files, notes);
-  throw Error("there is no file or folder '" + entry + "'", nearPath(entry));
+  throw Error("there is no file or folder '" + entry + "'", helpForMissing(entry));
 }
 
 void addEntry(const std::string &entry, std::vector<std::string> &files, Notes *notes) {

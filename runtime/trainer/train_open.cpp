@@ -136,6 +136,8 @@ void Training::open() {
   for (const Dataset *dataset : {data.get(), validation.get()})
     for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
       progress.message(dataset->notes()[i]);
+  if (flags.checkpoint.empty())
+    progress.message("what is trained is not saved: --checkpoint <folder> does");
   catalogues = loadCatalogues(*session, flags, modes, progress);
   checkMonitor();
   planEpochs();

@@ -119,9 +119,7 @@ void Training::chooseStart() {
 
 /// Locks the checkpoint folder, and refuses to replace a checkpoint without --overwrite.
 void Training::openCheckpoint() {
-  if (flags.checkpoint.empty())
-    progress.message("what is trained is not saved: --checkpoint <folder> does");
-  else
+  if (!flags.checkpoint.empty())
     checkpoint = std::make_unique<CheckpointWriter>(
         flags.checkpoint, CheckpointOptions{.keep = flags.keep,
                                             .fullEvery = flags.checkpointFullEvery,

@@ -77,6 +77,7 @@ TEST_F(TrainerTest, ARunThatSavesNothingSaysSo) {
   EXPECT_THAT(runCommand(training("", {"--max-steps", "1"})).out, testing::HasSubstr(told));
   EXPECT_THAT(runCommand(training("c", {"--max-steps", "1"})).out,
               testing::Not(testing::HasSubstr(told)));
+  EXPECT_EQ(runCommand(training("", {"--data", folder / "none.parquet"})).out, "");
 }
 
 TEST_F(TrainerTest, AFinishedRunSaysSo) {

@@ -111,6 +111,10 @@ TEST_F(TrainerTest, MistakesAreToldWithTheFix) {
   EXPECT_EQ(helpFor(folder / "vaild.parquet"),
             "did you mean '" + folder / "valid.parquet" + "'?\n");
   EXPECT_EQ(helpFor(folder / "no/such/x.parquet"), "there is no folder '" + folder / "no" + "'\n");
+  EXPECT_EQ(helpFor(folder.path + "s/valid.parquet"),
+            "did you mean '" + folder / "valid.parquet" + "'?\n");
+  EXPECT_EQ(helpFor(folder.path + "s/vaild.parquet"),
+            "did you mean '" + folder / "valid.parquet" + "'?\n");
   EXPECT_EQ(helpFor("tarin"), "");
 
   Ran catalogue = runCommand(training("", {"--validation", folder / "valid.parquet"}));
