@@ -23,11 +23,12 @@ static LogicalResult expectDistinct(Operation *op, ValueRange domains) {
 
 LogicalResult BatchOp::verify() { return expectDistinct(*this, getDomains()); }
 
-LogicalResult BatchOp::verifySymbolUses(SymbolTableCollection &) {
+LogicalResult BatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!isInProgram(*this))
     return success();
+  auto isCatalogue = [](DomainOp domain) { return domain.getKind() == DomainKind::catalogue; };
   for (Value domain : getDomains())
-    if (isOfCatalogue(*this, domainOf(domain)))
+    if (llvm::any_of(ancestryOf(*this, domainOf(domain), &symbols), isCatalogue))
       return emitOpError() << "gives rows of the dataset, but " << domainOf(domain)
                            << " is of a catalogue; it is a result of genrec.catalogue";
   return success();
@@ -157,8 +158,9 @@ LogicalResult ConcatDomainsOp::verifySymbolUses(SymbolTableCollection &) {
 //===----------------------------------------------------------------------===//
 
 /// Only domains whose rows are read from a file have columns.
-static LogicalResult verifyReadDomain(Operation *op, Value domain) {
-  return expectKind(op, "domain", domainOf(domain), {DomainKind::data, DomainKind::catalogue});
+static LogicalResult verifyReadDomain(Operation *op, Value domain, SymbolTableCollection &symbols) {
+  return expectKind(op, "domain", domainOf(domain), {DomainKind::data, DomainKind::catalogue},
+                    &symbols);
 }
 
 LogicalResult FeatureOp::verify() {
@@ -182,11 +184,11 @@ LogicalResult FeatureOp::verify() {
   return expectRange(*this, "id_bits", getIdBits(), 0, 63);
 }
 
-LogicalResult FeatureOp::verifySymbolUses(SymbolTableCollection &) {
-  if (failed(verifyReadDomain(*this, getDomain())))
+LogicalResult FeatureOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyReadDomain(*this, getDomain(), symbols)))
     return failure();
   FlatSymbolRefAttr domain = domainOf(getDomain());
-  if (getPaddingIdAttr() && !parentOf(*this, domain))
+  if (getPaddingIdAttr() && !parentOf(*this, domain, &symbols))
     return emitOpError() << "has 'padding_id', which drops entries of a list, but 'domain' "
                          << domain << " is a root";
   return success();
@@ -207,8 +209,8 @@ LogicalResult FeatureValidOp::verify() {
                 Form::rows(domainOf(getDomain())).scalar().element(i1));
 }
 
-LogicalResult FeatureValidOp::verifySymbolUses(SymbolTableCollection &) {
-  return verifyReadDomain(*this, getDomain());
+LogicalResult FeatureValidOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyReadDomain(*this, getDomain(), symbols);
 }
 
 LogicalResult ParamOp::verify() {

@@ -230,8 +230,9 @@ LogicalResult PoolOp::verify() {
   return expectMoved(*this, x, getType(), domainOf(getDomain()));
 }
 
-LogicalResult PoolOp::verifySymbolUses(SymbolTableCollection &) {
-  return expectPoolTarget(*this, getKind(), getRowDomain(getX().getType()), domainOf(getDomain()));
+LogicalResult PoolOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return expectPoolTarget(*this, getKind(), getRowDomain(getX().getType()), domainOf(getDomain()),
+                          &symbols);
 }
 
 LogicalResult PoolGradOp::verify() {
@@ -247,8 +248,9 @@ LogicalResult PoolGradOp::verify() {
   return expectType(*this, {"result", getType()}, x, "the type of 'x'");
 }
 
-LogicalResult PoolGradOp::verifySymbolUses(SymbolTableCollection &) {
-  return expectPoolTarget(*this, getKind(), getRowDomain(getX().getType()), domainOf(getDomain()));
+LogicalResult PoolGradOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return expectPoolTarget(*this, getKind(), getRowDomain(getX().getType()), domainOf(getDomain()),
+                          &symbols);
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,11 +278,11 @@ LogicalResult LengthOp::verify() {
   return expect(*this, {"result", getType()}, Form::rows().scalar().element(i64));
 }
 
-LogicalResult LengthOp::verifySymbolUses(SymbolTableCollection &) {
+LogicalResult LengthOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!isInProgram(*this))
     return success();
   FlatSymbolRefAttr children = domainOf(getChildren());
-  FlatSymbolRefAttr parent = parentOf(*this, children);
+  FlatSymbolRefAttr parent = parentOf(*this, children, &symbols);
   if (!parent)
     return emitOpError() << "counts the rows of lists, but 'children' " << children << " is a root";
   return expect(*this, {"result", getType()}, Form::rows(parent).scalar().element(i64),

@@ -136,11 +136,11 @@ LogicalResult DomainOp::verify() {
   return success();
 }
 
-LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &) {
+LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FlatSymbolRefAttr parent = getParentAttr();
   if (!parent)
     return success();
-  DomainOp declaration = lookupDomain(*this, parent);
+  DomainOp declaration = declarationOf(*this, parent, &symbols);
   if (!declaration)
     return emitOpError() << "names parent " << parent << ", which the model does not declare";
   bool fitting = declaration.getKind() == DomainKind::data ||
@@ -286,7 +286,11 @@ namespace {
 /// Checks rules of the program as a whole.
 class ProgramVerifier {
 public:
-  explicit ProgramVerifier(ProgramOp program) : program(program) {}
+  explicit ProgramVerifier(ProgramOp program) : program(program) {
+    if (ModelOp model = getModel(program))
+      for (DomainOp domain : model.getBody().getOps<DomainOp>())
+        declared.try_emplace(domain.getSymNameAttr(), domain);
+  }
 
   LogicalResult run() {
     for (Operation &op : program.getBody().front())
@@ -306,6 +310,7 @@ private:
   LogicalResult verifyUnique(Operation &op, StringRef what, StringRef name);
 
   ProgramOp program;
+  llvm::DenseMap<Attribute, DomainOp> declared;
   llvm::DenseMap<Attribute, Operation *> makers;
   llvm::StringMap<Operation *> names;
 };
@@ -324,7 +329,7 @@ LogicalResult ProgramVerifier::collectDomains(Operation &op) {
     auto type = dyn_cast<DomainType>(result.getType());
     if (!type)
       continue;
-    DomainOp declaration = lookupDomain(program, type.getDomain());
+    DomainOp declaration = declared.lookup(type.getDomain().getAttr());
     if (!declaration)
       return op.emitOpError() << "makes rows of " << type.getDomain()
                               << ", which the model does not declare";
@@ -356,7 +361,7 @@ LogicalResult ProgramVerifier::verifyValues(Operation &op) {
     FlatSymbolRefAttr domain = getRowDomain(type);
     if (!domain || makers.contains(domain))
       continue;
-    if (!lookupDomain(program, domain))
+    if (!declared.contains(domain.getAttr()))
       return op.emitOpError() << "has rows of " << domain << ", which the model does not declare";
     return op.emitOpError() << "has rows of " << domain
                             << ", but the program has no value of that domain";

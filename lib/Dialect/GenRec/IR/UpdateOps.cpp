@@ -111,10 +111,10 @@ LogicalResult UniqueRowsOp::verify() {
                 Form::rows(domainOf(getDomain())).scalar().element(row), "the distinct rows");
 }
 
-LogicalResult UniqueRowsOp::verifySymbolUses(SymbolTableCollection &) {
+LogicalResult UniqueRowsOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (auto [index, rows, gradients] : llvm::enumerate(getRows(), getGradients())) {
     FlatSymbolRefAttr own = getRowDomain(rows.getType()), other = getRowDomain(gradients.getType());
-    if (own != other && parentOf(*this, own) != other)
+    if (own != other && parentOf(*this, own, &symbols) != other)
       return emitOpError() << "'gradients " << index << "' must be rows of " << own
                            << ", the domain of 'rows " << index << "', or of its parent, but is "
                            << describe(gradients.getType());

@@ -201,9 +201,29 @@ FlatSymbolRefAttr rules::domainOf(Value domain) {
   return cast<DomainType>(domain.getType()).getDomain();
 }
 
-FlatSymbolRefAttr rules::parentOf(Operation *scope, FlatSymbolRefAttr domain) {
-  DomainOp declaration = lookupDomain(scope, domain);
+DomainOp rules::declarationOf(Operation *op, FlatSymbolRefAttr domain,
+                              SymbolTableCollection *symbols) {
+  if (!symbols || !domain)
+    return lookupDomain(op, domain);
+  ModelOp model = getModel(op);
+  return model ? symbols->lookupSymbolIn<DomainOp>(model, domain.getAttr()) : DomainOp();
+}
+
+FlatSymbolRefAttr rules::parentOf(Operation *scope, FlatSymbolRefAttr domain,
+                                  SymbolTableCollection *symbols) {
+  DomainOp declaration = declarationOf(scope, domain, symbols);
   return declaration ? declaration.getParentAttr() : FlatSymbolRefAttr();
+}
+
+SmallVector<DomainOp> rules::ancestryOf(Operation *op, FlatSymbolRefAttr domain,
+                                        SymbolTableCollection *symbols) {
+  SmallVector<DomainOp> domains;
+  // The model's verifier rejects cycles and deeper trees.
+  for (DomainOp current = declarationOf(op, domain, symbols);
+       current && domains.size() <= kMostDomainDepth;
+       current = declarationOf(op, current.getParentAttr(), symbols))
+    domains.push_back(current);
+  return domains;
 }
 
 TableOp rules::tableOf(SymbolTableCollection &symbols, Operation *op, FlatSymbolRefAttr table) {
@@ -220,10 +240,10 @@ ParameterOp rules::parameterOf(SymbolTableCollection &symbols, Operation *op,
 bool rules::isInProgram(Operation *op) { return op->getParentOfType<ProgramOp>() != nullptr; }
 
 LogicalResult rules::expectKind(Operation *op, StringRef name, FlatSymbolRefAttr domain,
-                                ArrayRef<DomainKind> kinds) {
+                                ArrayRef<DomainKind> kinds, SymbolTableCollection *symbols) {
   if (!isInProgram(op))
     return success();
-  DomainOp declaration = lookupDomain(op, domain);
+  DomainOp declaration = declarationOf(op, domain, symbols);
   assert(declaration && "the program's verifier rejects undeclared domains");
   if (llvm::is_contained(kinds, declaration.getKind()))
     return success();
@@ -254,10 +274,13 @@ FailureOr<int64_t> rules::expectProduct(Operation *op, Type x, Type weight, bool
 }
 
 LogicalResult rules::expectPoolTarget(Operation *op, PoolKind kind, FlatSymbolRefAttr from,
-                                      FlatSymbolRefAttr to) {
+                                      FlatSymbolRefAttr to, SymbolTableCollection *symbols) {
   if (!isInProgram(op))
     return success();
-  if (kind == PoolKind::sum ? isAncestor(op, to, from) : parentOf(op, from) == to)
+  auto isTarget = [&](DomainOp domain) { return domain.getSymNameAttr() == to.getAttr(); };
+  SmallVector<DomainOp> domains = ancestryOf(op, from, symbols);
+  ArrayRef<DomainOp> above = ArrayRef(domains).drop_front(domains.empty() ? 0 : 1);
+  if (llvm::any_of(kind == PoolKind::sum ? above : above.take_front(1), isTarget))
     return success();
   StringRef place = kind == PoolKind::sum ? "an ancestor" : "the parent";
   return op->emitOpError() << "pools by " << stringifyPoolKind(kind) << " into " << place << " of "

@@ -111,15 +111,23 @@ llvm::LogicalResult expectRate(mlir::Operation *op, llvm::StringRef attribute, d
 /// The domain symbol of a `!genrec.domain`.
 mlir::FlatSymbolRefAttr domainOf(mlir::Value domain);
 
-/// The declared parent of a domain; null for a root and for an undeclared domain.
-mlir::FlatSymbolRefAttr parentOf(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
-
-/// The declared table or parameter, or null. Unlike `lookupTable` they do not pass all others: a
-/// model has thousands, and each pass has all uses verified.
+/// The declared domain, table or parameter, or null. With `symbols`, which verifiers of symbols
+/// get, the others are not passed: a model has thousands, and all uses are verified after each
+/// pass.
+DomainOp declarationOf(mlir::Operation *op, mlir::FlatSymbolRefAttr domain,
+                       mlir::SymbolTableCollection *symbols = nullptr);
 TableOp tableOf(mlir::SymbolTableCollection &symbols, mlir::Operation *op,
                 mlir::FlatSymbolRefAttr table);
 ParameterOp parameterOf(mlir::SymbolTableCollection &symbols, mlir::Operation *op,
                         mlir::FlatSymbolRefAttr name);
+
+/// The declared parent of a domain; null for a root and for an undeclared domain.
+mlir::FlatSymbolRefAttr parentOf(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain,
+                                 mlir::SymbolTableCollection *symbols = nullptr);
+
+/// A declared domain, its parent, and so on up to the root.
+llvm::SmallVector<DomainOp> ancestryOf(mlir::Operation *op, mlir::FlatSymbolRefAttr domain,
+                                       mlir::SymbolTableCollection *symbols);
 
 /// Whether `op` is in a program, where every domain is declared and has a value. Elsewhere (in a
 /// function, for example) the domain tree is unknown, and its rules are not checked.
@@ -128,12 +136,14 @@ bool isInProgram(mlir::Operation *op);
 /// Fails unless `domain`, the domain of operand or result `name`, is declared with one of `kinds`.
 /// Checks nothing outside of a program.
 llvm::LogicalResult expectKind(mlir::Operation *op, llvm::StringRef name,
-                               mlir::FlatSymbolRefAttr domain, llvm::ArrayRef<DomainKind> kinds);
+                               mlir::FlatSymbolRefAttr domain, llvm::ArrayRef<DomainKind> kinds,
+                               mlir::SymbolTableCollection *symbols = nullptr);
 
 /// Fails unless a pool of `kind` can reduce rows of `from` to rows of `to`: to any ancestor for
 /// sum, to the parent for other kinds. Checks nothing outside of a program.
 llvm::LogicalResult expectPoolTarget(mlir::Operation *op, PoolKind kind,
-                                     mlir::FlatSymbolRefAttr from, mlir::FlatSymbolRefAttr to);
+                                     mlir::FlatSymbolRefAttr from, mlir::FlatSymbolRefAttr to,
+                                     mlir::SymbolTableCollection *symbols = nullptr);
 
 /// Fails unless rows `x`, `weight` (`transposed` or not) and `bias`, if given, have matching sizes
 /// for a matrix product. Returns the row size of its result.
