@@ -47,7 +47,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def expect_equal_losses(model: gr.Model, rows: Path, folder: Path) -> None:
+def expect_equal_losses(model: gr.Model, rows: Path, folder: Path) -> list[float]:
     losses = {}
     for target in ("cpu", "cuda-emulated"):
         if target != "cpu" and not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
@@ -62,6 +62,21 @@ def expect_equal_losses(model: gr.Model, rows: Path, folder: Path) -> None:
         losses[target] = [step["loss"] for step in json.loads(report.read_text())["step_losses"]]
     assert len(losses["cpu"]) == 6
     assert losses.get("cuda-emulated", losses["cpu"]) == pytest.approx(losses["cpu"], rel=1e-5)
+    return losses["cpu"]
+
+
+def test_elements_are_trained_as_the_whole(rows: Path, tmp_path: Path) -> None:
+    def by_element(model: gr.Model, x: gr.Value) -> gr.Value:
+        return x[:, 0] * model.w[0] + (x[:, 1:3] * model.w[1:3]).row_sum() + x[..., -1] * model.w[-1]
+
+    def whole(model: gr.Model, x: gr.Value) -> gr.Value:
+        return (x * model.w).row_sum()
+
+    losses = []
+    for name, logit in (("elements", by_element), ("whole", whole)):
+        (tmp_path / name).mkdir()
+        losses.append(expect_equal_losses(Declared(logit, {"w": parameter(4)}), rows, tmp_path / name))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_a_sum_in_an_expression_of_scalars(rows: Path, tmp_path: Path) -> None:
