@@ -151,6 +151,11 @@ OF_GENREC = {
     "sum": "x.sum() over lists, x.row_sum() along a row, + of two values",
     "mean": "x.mean() over lists, x.row_mean() along a row",
     "load": "gr.CompiledModel(path) opens a compiled binary",
+    **dict.fromkeys(("int", "long", "integer"), "gr.int64"),
+    **dict.fromkeys(("float", "float16", "double"), "gr.float32 or gr.float64"),
+    **dict.fromkeys(("str", "text", "utf8"), "gr.string"),
+    **dict.fromkeys(("bool", "boolean"), "gr.bool_"),
+    **dict.fromkeys(("datetime", "time", "date"), "gr.timestamp()"),
 }
 """Help by the name of something that `genrec` lacks; `genrec` adds the names of `genrec.nn`."""
 _TRAINING = "dropout acts while training, and only then: the compiled model trains, evaluates and predicts"

@@ -37,6 +37,8 @@ def _make_adam(
     kind: str, lr: float, betas: tuple[float, float], eps: float, weight_decay: float | None, per_row_step: bool
 ) -> Optimizer:
     counts = 1.0 if per_row_step else None
+    if not isinstance(betas, tuple | list) or len(betas) != 2:
+        raise TypeError(f"'betas' of optimizer {kind} are two numbers, (0.9, 0.999), got {betas!r}")
     beta1, beta2 = betas
     return _make(kind, lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay, per_row_step=counts)
 

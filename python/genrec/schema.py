@@ -147,6 +147,11 @@ class Schema:
         """
         if not paths:
             raise ValueError("Schema.from_parquet takes at least one file")
+        for path in paths:
+            if not isinstance(path, str | PathLike):
+                raise TypeError(
+                    f"Schema.from_parquet takes paths, one by one, got {type(path).__name__}; a list: *paths"
+                )
         if isinstance(nullable, str):
             raise TypeError(f"nullable takes a list of features, [{nullable!r}], got the text {nullable!r}")
         merged: dict[str, Any] = {}

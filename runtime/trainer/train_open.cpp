@@ -136,7 +136,7 @@ void Training::open() {
   for (const Dataset *dataset : {data.get(), validation.get()})
     for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
       progress.message(dataset->notes()[i]);
-  if (flags.checkpoint.empty())
+  if (flags.checkpoint.empty() && flags.progress != "json") // a program has chosen so
     progress.message("what is trained is not saved: --checkpoint <folder> does");
   catalogues = loadCatalogues(*session, flags, modes, progress);
   checkMonitor();

@@ -22,6 +22,7 @@ from genrec.hints import OF_GENREC, OF_LOSS, OF_METRIC, OF_NN
         (gr.metric, "ndcg", "gr.metric.ranking(…, at=(10, 50)) over a catalogue"),
         (gr, "Linear", "it is in nn: from genrec import nn"),
         (gr, "Tabel", "did you mean 'Table'?"),
+        (gr, "float", "gr.float32 or gr.float64"),
     ],
 )
 def test_a_name_that_is_missing_has_a_hint(module, name, told):
@@ -57,6 +58,10 @@ def test_a_table_takes_a_name_first():
         (lambda: nn.Parameter((8,), gr.init.zeros), "must be one of gr.init, such as gr.init.zeros(), got <function"),
         (lambda: nn.Parameter((8,), "zeros"), "must be one of gr.init, such as gr.init.zeros(), got 'zeros'"),
         (lambda: nn.MLP(8, 16, 4), "nn.MLP takes its sizes as one list, nn.MLP([32, 64, 1]), got 8"),
+        (lambda: nn.Linear("8", 4), "the sizes of nn.Linear must be whole numbers, got '8' and 4"),
+        (lambda: nn.MLP([8, 4.0]), "the sizes of nn.Linear must be whole numbers, got 8 and 4.0"),
+        (lambda: gr.Schema.from_parquet(["a.parquet"]), "takes paths, one by one, got list; a list: *paths"),
+        (lambda: gr.optim.Adam(betas=0.9), "'betas' of optimizer adam are two numbers, (0.9, 0.999), got 0.9"),
         (lambda: gr.optim.Adam("0.1"), "option 'lr' of optimizer adam must be a number, got '0.1'"),
     ],
 )
@@ -116,7 +121,7 @@ def test_what_forward_returns_is_not_looked_at():
 
 
 def test_sizes_are_whole_numbers():
-    with pytest.raises(TypeError, match=r"the sizes of a parameter must be whole numbers, got \(8.0, 4\)"):
+    with pytest.raises(TypeError, match=r"the sizes of nn.Linear must be whole numbers, got 8.0 and 4"):
         nn.Linear(8.0, 4)
 
 

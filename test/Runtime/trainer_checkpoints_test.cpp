@@ -78,6 +78,8 @@ TEST_F(TrainerTest, ARunThatSavesNothingSaysSo) {
   EXPECT_THAT(runCommand(training("c", {"--max-steps", "1"})).out,
               testing::Not(testing::HasSubstr(told)));
   EXPECT_EQ(runCommand(training("", {"--data", folder / "none.parquet"})).out, "");
+  EXPECT_THAT(runCommand(training("", {"--max-steps", "1", "--progress", "json"})).out,
+              testing::Not(testing::HasSubstr("not saved")));
 }
 
 TEST_F(TrainerTest, AFinishedRunSaysSo) {

@@ -54,6 +54,9 @@ class Linear(Module):
         init: Initializer | None = None,
         bias_init: Initializer | None = None,
     ) -> None:
+        for size in (inputs, outputs):
+            if isinstance(size, bool) or not isinstance(size, int):
+                raise TypeError(f"the sizes of nn.Linear must be whole numbers, got {inputs!r} and {outputs!r}")
         if inputs < 1 or outputs < 1:
             raise ValueError(f"nn.Linear needs sizes of at least 1, got {inputs} and {outputs}")
         default = _uniform(inputs)
