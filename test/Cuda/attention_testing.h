@@ -295,18 +295,23 @@ template <class C, AttentionLevel Level> void checkNoRows() {
 /// is part of, and nowhere else. `C` has both biases.
 template <class C, AttentionLevel Level> void checkNotFinite() {
   const auto &calls = kCallsOf<C, Level>;
-  for (bool inQuery : {true, false}) {
-    Random random(8);
-    ReferenceInputs in = inputsOf(calls, 1, {40, 24}, random);
-    (inQuery ? in.q : in.dOut)[static_cast<size_t>(C::Qk * 40)] = NAN; // the second list's first
-    DeviceRun<typename C::Element> got(calls, 1, in, 0, 40);
-    const auto &dQ = got.dQ.memory.read();
-    for (int64_t row = 0; row < 40; ++row)
-      EXPECT_FALSE(std::isnan(toFloat(dQ[static_cast<size_t>(C::Qk * row)]))) << row;
-    EXPECT_TRUE(std::isnan(toFloat(dQ[static_cast<size_t>(C::Qk * 40)])));
-    EXPECT_TRUE(std::isnan(got.dPositionBias.memory.read()[0]));
-    EXPECT_TRUE(std::isnan(got.dTimeBias.memory.read()[0]));
-  }
+  struct Place {
+    std::vector<int64_t> lengths;
+    int64_t row;
+  };
+  // The second list's first row, and one behind several tiles of a list.
+  for (const auto &[lengths, wrong] : {Place{{40, 24}, 40}, Place{{300}, 270}})
+    for (bool inQuery : {true, false}) {
+      Random random(8);
+      ReferenceInputs in = inputsOf(calls, 1, lengths, random);
+      (inQuery ? in.q : in.dOut)[static_cast<size_t>(C::Qk * wrong)] = NAN;
+      DeviceRun<typename C::Element> got(calls, 1, in, 0, lengths[0]);
+      const auto &dQ = got.dQ.memory.read();
+      for (int64_t row = 0; row <= wrong; ++row)
+        EXPECT_EQ(std::isnan(toFloat(dQ[static_cast<size_t>(C::Qk * row)])), row == wrong) << row;
+      EXPECT_TRUE(std::isnan(got.dPositionBias.memory.read()[0]));
+      EXPECT_TRUE(std::isnan(got.dTimeBias.memory.read()[0]));
+    }
 }
 
 } // namespace genrec::rt::cuda::testing

@@ -37,14 +37,16 @@ struct Catalogue {
   Copy<genrec_domain> itemsThere;
   mutable NoteCopy nan;
 
-  /// Without `given` excluded items are drawn. Values are multiples of `unit`, at most one.
+  /// Without `given` excluded items are drawn. Values are parts of `unit`, those of queries of
+  /// `ofQueries` units.
   Catalogue(const Lengths &excludedPerQuery, int64_t itemCount, int64_t dim, bool isKnown = false,
-            const Ids &given = {}, float unit = 1)
+            const Ids &given = {}, float unit = 1, float ofQueries = 1)
       : random(5), dim(dim), ldQuery(dim + 1), ldItem(dim + 2), itemCount(itemCount),
         isKnown(isKnown), queries(makeRoot(static_cast<int64_t>(excludedPerQuery.size()), random)),
         excluding(makeLists(*queries, excludedPerQuery, random)), queriesThere(*queries),
         excludingThere(*excluding, &queriesThere),
-        query(values(queries->view.count * ldQuery, unit)), item(values(itemCount * ldItem, unit)),
+        query(values(queries->view.count * ldQuery, unit * ofQueries)),
+        item(values(itemCount * ldItem, unit)),
         excluded(given.empty() ? items(excluding->view.count) : given),
         queryThere(withRoom(query, isKnown ? 5 * ldQuery : 0)), itemThere(item),
         excludedThere(excluded),
@@ -206,6 +208,12 @@ TEST(Rank, ByTheLibrary) {
   Catalogue small(Lengths(60, 1), 2300, 64, true, {}, 0x1p-10f); // norms are far less than one
   expectTop(small, 33, true);
   expectRanks(small, true);
+  Catalogue least(Lengths(60, 1), 2300, 64, true, {}, 1, 0x1p-76f); // squares are 0
+  expectTop(least, 33, true);
+  expectRanks(least, true);
+  Catalogue lost(Lengths(60, 1), 2300, 64, true, {}, 0x1.8p-74f); // halves of the least float
+  expectTop(lost, 33, true);
+  expectRanks(lost, true);
 }
 
 /// Excluded items that all belong into the last slot of their list's set, in each list the same.

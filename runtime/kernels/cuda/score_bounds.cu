@@ -12,10 +12,12 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-/// norms[row] = the length of a vector of `dim` floats. A warp per row.
+/// norms[row] = the length of a vector of `dim` floats, and no less where their squares are too
+/// small for a float: these lose half of the least one. A warp per row.
 __global__ void __launch_bounds__(kThreads)
     measureRows(const genrec_domain *domain, int64_t capacity, const float *rows, int64_t ld,
                 int64_t dim, float *norms) {
+  const float lost = static_cast<float>(dim) * 0x1p-149f;
   const int64_t count = domain ? domain->count : capacity, warps = threadsInGrid() / kWarp;
   for (int64_t row = threadInGrid() / kWarp; row < count; row += warps) {
     float sum = 0;
@@ -23,7 +25,7 @@ __global__ void __launch_bounds__(kThreads)
       sum = fmaf(rows[row * ld + c], rows[row * ld + c], sum);
     sum = sumOfLanes(sum);
     if (laneOf() == 0)
-      norms[row] = sqrtf(sum);
+      norms[row] = sqrtf(sum + lost);
   }
 }
 

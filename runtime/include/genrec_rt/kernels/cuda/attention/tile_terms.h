@@ -165,8 +165,9 @@ private:
       const bool inside = columnBegin + c < length;
       const int64_t row = terms.first + columnBegin + c, at = terms.head * args.rows + row;
       const float product = C::Softmax && inside ? space.rowProduct[at] : 0.0f;
-      inverseQuantum[c] =
-          inside ? inverseOfPower(bounds.quantum(space.rowNorm[at], product)) : 0.0f;
+      // Blocks of other keys may make it NaN meanwhile.
+      const float norm = inside ? loadRelaxed(space.rowNorm + at) : 0.0f;
+      inverseQuantum[c] = inside ? inverseOfPower(bounds.quantum(norm, product)) : 0.0f;
       if constexpr (!kBackwardSoftmax)
         continue;
       constexpr float kLog2e = 1.44269504f;
