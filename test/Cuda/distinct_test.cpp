@@ -205,6 +205,7 @@ TEST(DistinctProducts, AreThoseOfTheCpu) {
   expectCpus<64, 16>(2, 255, 300);
   expectCpus<3, 16>(2, 0, 3);
   expectCpus<16, 144>(1, 257, 120);
+  expectCpus<80, 16>(2, 100, 70);
 }
 
 TEST(DistinctProducts, LongSumsAreCutAsOnTheCpu) {

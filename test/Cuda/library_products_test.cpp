@@ -63,10 +63,11 @@ struct Layer {
         After after, std::mt19937_64 &random)
       : rows(rows), capacity(capacity), k(k), n(n), bf16(bf16), transposed(transposed),
         after(after), host(makeRoot(rows, random)), domain(*host, nullptr, capacity),
-        ldX(k + k % 2), ldY(n + n % 3), x(rowsOf(rows, capacity + 1, ldX, random)),
-        w(randomFloats(k * n, random)), bias(randomFloats(n, random)),
-        residual(rowsOf(rows, capacity, n, random)), xs(x), ws(w), biases(behind(bias, k % 2)),
-        residuals(residual), pre(rowsOf(0, capacity, n, random)),
+        ldX(k + k % 2), ldY(n + (n % 3 ? n % 3 : n % 4)),
+        x(rowsOf(rows, capacity + 1, ldX, random)), w(randomFloats(k * n, random)),
+        bias(randomFloats(n, random)), residual(rowsOf(rows, capacity, n, random)), xs(x),
+        ws(behind(w, k % 3 == 1)), biases(behind(bias, k % 3)),
+        residuals(behind(residual, n % 3 == 0)), pre(rowsOf(0, capacity, n, random)),
         y(rowsOf(0, capacity + 1, ldY, random)) {}
 
   LinearProduct product() {
@@ -74,11 +75,11 @@ struct Layer {
     p.rows = domain.get(), p.capacity = capacity;
     p.k = k, p.n = n;
     p.x = xs.data() + k % 2, p.ldX = ldX;
-    p.weight = ws.data(), p.transposed = transposed, p.bf16 = bf16;
-    p.bias = biases.data() + k % 2;
+    p.weight = ws.data() + (k % 3 == 1), p.transposed = transposed, p.bf16 = bf16;
+    p.bias = biases.data() + k % 3;
     p.y = y.data() + n % 3, p.ldY = ldY;
     if (hasResidual(after))
-      p.residual = residuals.data(), p.ldResidual = n;
+      p.residual = residuals.data() + (n % 3 == 0), p.ldResidual = n;
     if (hasActivation(after))
       p.activation = Activation::silu;
     if (after == After::all)
@@ -112,7 +113,8 @@ struct Layer {
 TEST(LibraryProducts, RowsTimesAWeight) {
   std::mt19937_64 random(1);
   for (int64_t rows : {0, 1, 65})
-    for (auto [k, n] : {std::pair<int64_t, int64_t>(32, 32), {64, 40}, {33, 70}, {100, 37}})
+    for (auto [k, n] :
+         {std::pair<int64_t, int64_t>(32, 32), {64, 40}, {33, 70}, {100, 37}, {32, 66}})
       for (int variant = 0; variant < 4 * kAfters; ++variant) {
         SCOPED_TRACE(testing::Message()
                      << rows << " rows, " << k << " by " << n << ", " << variant);
@@ -182,12 +184,14 @@ std::vector<float> contract(int64_t rows, int64_t capacity, int64_t k, int64_t n
   DeviceDomain domain(*host, nullptr, capacity);
   x.resize(static_cast<size_t>(capacity * (k + 1)), NAN);
   y.resize(static_cast<size_t>(capacity * n), NAN);
-  Copy<float> xs(x), ys(y), out(std::vector<float>(static_cast<size_t>(k * n), NAN));
-  const RowContraction contraction{domain.get(), capacity,  k, n,          xs.data(),
-                                   k + 1,        ys.data(), n, out.data(), bf16};
+  Copy<float> xs(x), ys(y), out(std::vector<float>(static_cast<size_t>(1 + k * n), NAN));
+  const RowContraction contraction{domain.get(),   capacity, k, n, xs.data(), k + 1, ys.data(), n,
+                                   out.data() + 1, bf16};
   Copy<char> scratch = scratchFor(contraction);
   contractFastest(contraction, scratch.data(), testStream());
-  return out.fetch();
+  std::vector<float> got = out.fetch();
+  got.erase(got.begin());
+  return got;
 }
 
 /// Sums over rows by double precision, in room for few more and for many more rows.
@@ -327,12 +331,12 @@ std::vector<float> multiplySized(int64_t m, int64_t k, int64_t n, bool overRows,
     values.resize(values.size() + static_cast<size_t>(room * width), NAN);
     return values;
   };
-  Copy<float> lefts(padded(left, overRows ? m : k)), rights(overRows ? padded(right, n) : right),
-      result(overRows ? before : padded(before, n));
+  Copy<float> lefts(behind(padded(left, overRows ? m : k), 1)),
+      rights(overRows ? padded(right, n) : right), result(overRows ? before : padded(before, n));
   SizedProduct p;
   const ProductSize known{rows + room, domain.get()};
   p.m = overRows ? ProductSize{m} : known, p.k = overRows ? known : ProductSize{k}, p.n = {n};
-  p.left = lefts.data(), p.ldLeft = overRows ? m : k, p.leftTransposed = overRows;
+  p.left = lefts.data() + 1, p.ldLeft = overRows ? m : k, p.leftTransposed = overRows;
   p.right = rights.data(), p.ldRight = n;
   p.onto = onto ? result.data() : nullptr, p.ldOnto = n;
   p.result = result.data(), p.ldResult = n;
@@ -397,6 +401,22 @@ TEST(LibraryProducts, WhatTheDeviceAloneKnowsIsTiles) {
   EXPECT_TRUE(libraryTakes(p));
   p.m = {40, rows.data()}, p.keepsRest = true;
   EXPECT_FALSE(libraryTakes(p));
+}
+
+TEST(LibraryProducts, EachDeviceHasAHandle) {
+  simt::options() = {.devices = 2};
+  std::mt19937_64 random(2);
+  for (int device : {0, 1}) {
+    GENREC_CUDA_CHECK(cudaSetDevice(device));
+    const TestStream stream;
+    Layer layer(5, 9, 32, 40, false, false, After::all, random);
+    Copy<char> scratch = scratchFor(layer.product());
+    multiplyFastest(layer.product(), scratch.data(), stream);
+    GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+    layer.expectRight();
+  }
+  GENREC_CUDA_CHECK(cudaSetDevice(0));
+  simt::options() = {};
 }
 
 class LibraryStreams : public Graphs {};

@@ -202,6 +202,26 @@ TEST(LinearProducts, PairsOfVectorsAreChainsOfMultiplyAdds) {
   expectPairs<1, 5, true, false>(6);
 }
 
+/// By row: every third is left out of a sum.
+std::vector<float> weightsOf(size_t rows) {
+  std::vector<float> weights(rows, 1);
+  for (size_t row = 0; row < rows; ++row)
+    if (row % 3 < 2)
+      weights[row] = static_cast<float>(row % 3) / 2;
+  return weights;
+}
+
+float exactlyOnHost(const std::vector<float> &values, bool isWeighted) {
+  const std::vector<float> weights = weightsOf(values.size());
+  std::vector<float> counted;
+  for (size_t row = 0; row < values.size(); ++row)
+    if (!isWeighted || weights[row] != 0)
+      counted.push_back(values[row]);
+  ExactSum exact;
+  exact.add(std::span<const float>(counted));
+  return exact.round();
+}
+
 TEST(ExactSum, HasTheBitsOfTheHost) {
   std::mt19937_64 random(5);
   const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
@@ -229,7 +249,7 @@ TEST(ExactSum, HasTheBitsOfTheHost) {
     cases.insert(cases.end(), once.begin(), once.end());
   std::vector<std::unique_ptr<HostDomain>> hosts;
   std::deque<DeviceDomain> domains;
-  std::deque<Copy<float>> values;
+  std::deque<Copy<float>> values, counts;
   Copy<float> sums(std::vector<float>(cases.size(), 7));
   Scratch scratch(static_cast<int64_t>(cases.size()) * kExactSumBytes);
   std::vector<ExactTerms> terms;
@@ -239,7 +259,9 @@ TEST(ExactSum, HasTheBitsOfTheHost) {
     hosts.push_back(makeRoot(count, random));
     domains.emplace_back(*hosts.back(), nullptr, count + 5);
     values.emplace_back(cases[i]);
-    terms.push_back({domains.back().get(), count + 5, values.back().data()});
+    counts.emplace_back(weightsOf(cases[i].size()));
+    terms.push_back({domains.back().get(), count + 5, values.back().data(),
+                     i % 2 ? counts.back().data() : nullptr});
     limbs.push_back(
         {static_cast<char *>(scratch.data()) + i * kExactSumBytes, 1, 0, sums.data() + i});
   }
@@ -247,9 +269,7 @@ TEST(ExactSum, HasTheBitsOfTheHost) {
   roundExactly(limbs, testStream());
   const std::vector<float> got = sums.fetch();
   for (size_t i = 0; i < cases.size(); ++i) {
-    ExactSum exact;
-    exact.add(std::span<const float>(cases[i]));
-    const float expected = exact.round();
+    const float expected = exactlyOnHost(cases[i], i % 2);
     EXPECT_TRUE(std::memcmp(&got[i], &expected, 4) == 0 ||
                 (std::isnan(got[i]) && std::isnan(expected)))
         << i << ": " << got[i] << " instead of " << expected;

@@ -14,7 +14,9 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <functional>
+#include <numeric>
 
 namespace genrec::rt::cuda::test {
 namespace {
@@ -188,6 +190,34 @@ TEST(ListDomains, Lengthened) {
   }
 }
 
+/// Rows of one of three parts lie where no word of 16 bytes may: joined as they are elsewhere.
+void testJoinedAnywhere(genrec_step &step, const genrec_domain *const (&parts)[3],
+                        genrec_domain *const (&there)[3], const genrec_domain &joined,
+                        const genrec_domain *joinedThere) {
+  constexpr int64_t kWidth = 4;
+  for (int odd = 0; odd < 3; ++odd) {
+    std::vector<std::vector<float>> values;
+    std::deque<Copy<float>> copies;
+    JoinedRows rows;
+    for (int part = 0; part < 3; ++part) {
+      values.emplace_back(static_cast<size_t>(parts[part]->count * kWidth + 1));
+      std::iota(values.back().begin(), values.back().end(), static_cast<float>(1000 * part));
+      const int64_t behind = part == odd;
+      copies.emplace_back(values.back());
+      rows.domains[part] = there[part];
+      rows.values[part] = rowsIn(copies.back().data() + behind, kWidth);
+      values.back().erase(values.back().begin(), values.back().begin() + behind);
+    }
+    rows.count = 3;
+    std::vector<float> expected(static_cast<size_t>(joined.count * kWidth));
+    kernels::concatRows(&step, &joined, kWidth, expected.data(), parts[0], values[0].data(), kWidth,
+                        parts[1], values[1].data(), kWidth, parts[2], values[2].data(), kWidth);
+    Copy<float> out{std::vector<float>(expected.size())};
+    joinRows(joinedThere, rows, rowsOut(out.data(), joined.count, kWidth), testStream());
+    EXPECT_EQ(out.fetch(), expected) << odd;
+  }
+}
+
 /// Lists of `others`, rows of `above` and lists of `events`, joined below `above`.
 void testJoined(genrec_step &step, const HostDomain &aboveHost, const DeviceDomain &aboveThere,
                 const HostDomain &othersHost, const DeviceDomain &othersThere,
@@ -230,6 +260,8 @@ void testJoined(genrec_step &step, const HostDomain &aboveHost, const DeviceDoma
         }
         joinRows(made.there.get(), rows, out, testStream());
       });
+  testJoinedAnywhere(step, {others, above, events}, {there[0], there[1], there[2]}, host.view,
+                     made.there.get());
 }
 
 TEST(ListDomains, Joined) {

@@ -135,7 +135,8 @@ TEST(LengthScan, BeginsAndTheLongest) {
     expectScan(lists);
 }
 
-TEST(LengthScan, OfMoreBlocksThanABlockHasThreads) { expectScan({264200, 1500}); }
+// Of as many blocks as there may be, more than a block has threads, each with more than 1,024.
+TEST(LengthScan, OfMoreBlocksThanABlockHasThreads) { expectScan({525500, 1500}); }
 
 } // namespace
 } // namespace genrec::rt::cuda::test

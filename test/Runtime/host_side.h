@@ -98,6 +98,18 @@ public:
                    result.data());
     return result;
   }
+  /// Columns of rows, row behind row.
+  std::vector<float> columns(const std::vector<Row> &rows, int64_t first, int64_t width) const {
+    std::vector<float> result(rows.size() * static_cast<size_t>(width));
+    table.readRows(on, onStore(rows).data(), static_cast<int64_t>(rows.size()), first, width,
+                   result.data());
+    return result;
+  }
+  void writeColumns(const std::vector<Row> &rows, int64_t first, int64_t width,
+                    const std::vector<float> &values) {
+    table.writeRows(on, onStore(rows).data(), static_cast<int64_t>(rows.size()), first, width,
+                    values.data());
+  }
   void write(Row row, int64_t column, float value) {
     table.writeRows(on, onStore(std::vector<Row>{row}).data(), 1, column, 1, &value);
   }

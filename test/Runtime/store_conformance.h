@@ -80,6 +80,21 @@ TYPED_TEST_P(StoreConformance, OneIdByItself) {
   EXPECT_EQ(store.size(), 0);
 }
 
+TYPED_TEST_P(StoreConformance, ColumnsOfRowsAreReadAndWritten) {
+  TypeParam store(configOf(5, 1));
+  auto rows = store.insert({5, 6, 7});
+  std::swap(rows[0], rows[2]);
+  for (int64_t width : {1, 3}) {
+    std::vector<float> some(static_cast<size_t>(3 * width));
+    std::iota(some.begin(), some.end(), static_cast<float>(10 * width));
+    const float before = store.values(rows[1])[0];
+    store.writeColumns(rows, 1, width, some);
+    EXPECT_EQ(store.columns(rows, 1, width), some);
+    EXPECT_EQ(store.values(rows[1])[1], some[static_cast<size_t>(width)]);
+    EXPECT_EQ(store.values(rows[1])[0], before);
+  }
+}
+
 TYPED_TEST_P(StoreConformance, RowsAreNumberedByFirstAppearanceAndAligned) {
   TypeParam store(configOf(50, 2));
   auto rows = store.insert({9, 0, 9, -4, 0, 7});
@@ -348,7 +363,7 @@ TYPED_TEST_P(StoreConformance, RowsAreIdentifiedByNameAndIdWhereverTheyAre) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(
-    StoreConformance, EmptyBatchAndEmptyStore, OneIdByItself,
+    StoreConformance, EmptyBatchAndEmptyStore, OneIdByItself, ColumnsOfRowsAreReadAndWritten,
     RowsAreNumberedByFirstAppearanceAndAligned, InvalidEntriesAreLeftAlone, BatchesOfEverySize,
     AllIdsEqual, GrowthMovesKeysAndNeverValues, ATableExactlyFullIsFound,
     AdversarialIdsOfOneGroupDigestAndStepAreAllFound, InitialValuesDependOnSeedNameAndIdAlone,

@@ -318,6 +318,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   Lock lock;
   if (!handle || !desc || !alpha || !beta || !aLayout || !bLayout || !cLayout || !dLayout)
     return invalid("an argument is null");
+  if (handle->device != currentDevice())
+    return invalid("the handle is of device " + std::to_string(handle->device) + ", and device " +
+                   std::to_string(currentDevice()) + " is current");
   if (cublasStatus_t status = check(*desc, *aLayout, *bLayout, *cLayout, *dLayout);
       status != CUBLAS_STATUS_SUCCESS)
     return status;

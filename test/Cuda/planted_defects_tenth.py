@@ -1,0 +1,33 @@
+# ruff: noqa: E501 -- a defect per line
+"""What mutants of the tenth seed, and some written by hand, showed that tests had no input for."""
+
+from planting import Defect
+
+DISTINCT, ATTENTION = "kernels/cuda/distinct.cu", "include/genrec_rt/kernels/cuda/attention"
+PRODUCTS, SIZED, PLANS = (
+    "kernels/cuda/library_products.cu",
+    "kernels/cuda/library_sized_products.cu",
+    "kernels/cuda/library_plans.cu",
+)
+ROWS_TIMES, ADDED_ONTO = "LibraryProducts.RowsTimesAWeight", "LibraryProducts.LargeChunks*"
+
+TENTH = [
+    Defect("squares that are too small for a float are none", "kernels/cuda/score_bounds.cu", "Rank.ByTheLibrary", "norms[row] = sqrtf(sum + lost);", "norms[row] = sqrtf(sum);"),
+    Defect("a column by itself is not read", "embedding/cuda/store_export.cu", "Cuda/StoreConformance/0.ColumnsOfRows*", "count == 0 || width == 0", "count == 0 || width == 1", behind="float *to) const {\n  if ("),
+    Defect("gradients of distinct rows have 64 columns", DISTINCT, "DistinctProducts.AreThose*", "static_cast<int64_t>(blockIdx.y) * kProductTile", "static_cast<int64_t>(blockIdx.y)", behind="multiplySums(const Group g, const float *sums, float *dvalues) {"),
+    Defect("what is not finite in a later tile is noted in the first", f"{ATTENTION}/hopper_backward.h", "AttentionHopper.WhatIsNotFinite*", "terms.first + columnBegin + row", "terms.first + row", behind="int columnBegin, float factor, Between between) {"),
+    Defect("columns behind the last unit are not finished", PRODUCTS, ROWS_TIMES, "p.n % 4 == 0 && isAligned(sumsOf(p), ldOfSums(p))", "isAligned(sumsOf(p), ldOfSums(p))"),
+    Defect("a norm is read without an atomic while it becomes NaN", f"{ATTENTION}/tile_terms.h", "AttentionHopper.WhatIsNotFinite*", "loadRelaxed(space.rowNorm + at)", "space.rowNorm[at]"),
+    # Of no drawn mutant: what is an argument, an argument of a macro, or behind an operator that they did not change.
+    Defect("products with few bits lose none", "kernels/cuda/score_bounds.h", "Rank.ByTheLibrary", "scale * queryNorms[query] * itemNorms[item] + kLeast", "scale * queryNorms[query] * itemNorms[item]"),
+    Defect("groups of gradients are as large as those of products", DISTINCT, "DistinctProducts.*", "backwardBytes(product)", "forwardBytes(product)", behind="const int64_t chunks = mostChunks(product);\n  forGroups(product, "),
+    Defect("rows that count in part are left out of an exact sum", "kernels/cuda/exact_sum.cu", "ExactSum.HasTheBits*", "counts && counts[row] == 0", "counts && counts[row] < 1"),
+    Defect("more blocks add up lengths than have room for their sums", "kernels/cuda/length_scan.h", "LengthScan.OfMoreBlocks*", "std::min<int64_t>(kLengthBlocks, blocksFor(most, 4 * kThreads))", "blocksFor(most, 4 * kThreads)"),
+    Defect("joined rows are aligned as those of the last part", "kernels/cuda/list_rows.cu", "ListDomains.Joined", "places |= placesOf(parts.values[part]);", "places = placesOf(parts.values[part]);"),
+    Defect("all devices have the handle of the first", PLANS, "LibraryProducts.EachDevice*", "handles[device]", "handles[0]"),
+    Defect("a residual is aligned as the result", PLANS, ROWS_TIMES, "shape.addsC ? shape.alignC : shape.alignD", "shape.alignD"),
+    Defect("a weight is taken for aligned", PRODUCTS, ROWS_TIMES, "s.alignA = alignmentOf(p.weight), s.alignB = alignmentOf(p.x);", "s.alignB = alignmentOf(p.x);"),
+    Defect("a bias is aligned to two floats", PRODUCTS, ROWS_TIMES, "alignmentOf(p.bias) < 16", "alignmentOf(p.bias) < 8"),
+    Defect("sums that chunks are added onto are taken for aligned", PRODUCTS, ADDED_ONTO, "s.alignC = s.alignD = alignmentOf(c.out);", "s.alignD = alignmentOf(c.out);"),
+    Defect("a left factor is taken for aligned", SIZED, "LibraryProducts.OfSizes*", "s.alignA = alignmentOf(p.right), s.alignB = alignmentOf(p.left);", "s.alignA = alignmentOf(p.right);"),
+]  # fmt: skip
