@@ -33,6 +33,19 @@ int main() {
   std::printf("%d", summed(values, kCount) << 1);
 }
 """
+BITS = """
+#include <cstdio>
+#define CHECKED(...) do { __VA_ARGS__; } while (false)
+
+void set(int &to) { to = 6; }
+
+int main() {
+  int value = 0;
+  CHECKED(set(value));
+  value += 7 % 4;
+  std::printf("%d %d %d", value, value & 3, value | 2);
+}
+"""
 CHOSEN = """
 #include <cstdlib>
 bool simt::isChosen(int mutant) { return mutant == std::atoi(std::getenv("MUTANT")); }
@@ -48,13 +61,13 @@ def test_what_lies_in_each_other_is_written_inside_out() -> None:
     assert mutants.planted(text, drawn) == "x1(a + y2(w4(b * z3(c))));"
 
 
-def results(tmp_path: Path) -> dict[str, list[str]]:
+def results(tmp_path: Path, text: str = PROGRAM) -> dict[str, list[str]]:
     """What the program prints with each mutant, by kind; `right` without."""
     cindex = pytest.importorskip("clang.cindex")
     if not cindex.Config.loaded:
         cindex.Config.set_library_path("/usr/lib/llvm-22/lib")
     file = tmp_path / "program.cpp"
-    file.write_text(PROGRAM)
+    file.write_text(text)
     unit = cindex.Index.create().parse(str(file), ["-std=c++20"])
     found = dict(enumerate(mutants.found_in(unit, tmp_path, {"program.cpp"}), 1))
     changed = tmp_path / "changed.cpp"
@@ -89,3 +102,17 @@ def test_each_changes_what_it_says(tmp_path: Path) -> None:
     assert printed["sum alone"] == ["42"]
     assert set(printed["no statement"]) == {"0", ""}
     assert "44" in printed["one more"]  # `sum` begins at 1
+
+
+def test_bits_sums_and_macros_change_as_they_say(tmp_path: Path) -> None:
+    printed = results(tmp_path, BITS)
+    assert printed["right"] == ["9 1 11"]
+    for kind, expected in {
+        "no right of %": "13 1 15",
+        "no right of &": "9 9 11",
+        "no right of |": "9 1 9",
+        "no left of |": "9 1 2",
+        "+= is =": "3 3 3",
+    }.items():
+        assert printed[kind] == [expected], kind
+    assert sorted(printed["no statement"]) == ["", "3 3 3", "3 3 3", "6 2 6"]  # `set` has one, too

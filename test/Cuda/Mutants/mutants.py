@@ -37,6 +37,7 @@ _MEETS_OR_CHANGES = re.compile(
     r"\b(atomic\w*|__\w+|cuda\w+|\w*([Ss]huffle|[Bb]allot|[Vv]ote|[Rr]educe|[Ee]xchange|[Ss]can|[Aa]ny|[Aa]ll|Warp|Block)\w*)\("
 )
 _LITERAL = re.compile(r"\d[\d']*([uUlL]*|\.\d*(e[-+]?\d+)?f?)$|0[xX][0-9a-fA-F']+[uUlL]*$")
+_LOST = {"|": ("left", "right"), "%": ("right",), "&": ("right",), "^": ("right",)}
 _BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
 
@@ -89,6 +90,10 @@ class Finder:
             self.add(right, f"no factor of {op}", "::simt::one({}, ", ")")
         if op == "*":
             self.add(left, "no left of *", "::simt::one({}, ", ")")
+        for lost in _LOST.get(op, ()):
+            rest = b if lost == "left" else a
+            if not _MEETS_OR_CHANGES.search(rest):
+                self.add(whole, f"no {lost} of {op}", "::simt::side({}, ", f", {_literally(rest)})")
 
     def condition(self, cursor: Cursor) -> None:
         first = next(iter(cursor.get_children()), None)
@@ -106,6 +111,16 @@ class Finder:
         before = self.text[:begin].rstrip()[-1:]
         if begin < end and after and before in b";{}):e":
             self.add((begin, end + after.end()), "no statement", "{{ if (!::simt::chosen({})) {{ ", " }} }}")
+            if cursor.kind.name == "COMPOUND_ASSIGNMENT_OPERATOR":
+                self.assignment(cursor)
+
+    def assignment(self, cursor: Cursor) -> None:
+        if (found := self.operands(cursor)) is None:
+            return
+        left, op, right = found
+        to, value = _literally(self.read(left)), _literally(self.read(right))
+        other = f"(::simt::chosen({{}}) ? void({to} = {value}) : void("
+        self.add(self.of(cursor), f"{op} is =", other, "))")
 
     def literal(self, cursor: Cursor) -> None:
         at = self.of(cursor)
@@ -149,7 +164,8 @@ class Finder:
             "CXX_FOR_RANGE_STMT": children[-1:],
         }.get(kind, [])
         for child in children:
-            if any(child is body for body in bodies) and child.kind.is_expression():
+            # A macro that checks a call of CUDA, or launches a kernel, is a loop of one turn.
+            if any(child is body for body in bodies) and (child.kind.is_expression() or child.kind.name == "DO_STMT"):
                 self.statement(child)
             self.visit(child)
 
