@@ -17,9 +17,7 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <map>
-#include <random>
 #include <tuple>
 
 namespace genrec::rt::cuda::test {
