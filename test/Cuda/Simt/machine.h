@@ -353,6 +353,8 @@ std::string self();
 /// " at store.cu:12" of the last access that compiled code made; empty where addr2line does not
 /// know.
 std::string accessPlace();
+/// "scale at rows.h:12, called at unit.cu:30" of an access that compiled code makes at `place`.
+std::string describeAccess(const void *place);
 /// The way that options leave to the seed.
 Schedule scheduleOf(const Options &options);
 Completion completionOf(const Options &options);
@@ -389,6 +391,15 @@ void saveStaticShared(Block &block);
 void restoreStaticShared(const Block &block);
 /// Bytes of static shared memory that the block has written.
 size_t staticSharedBytes(const Block &block);
+
+//===-- access_costs.cpp --------------------------------------------------===//
+
+/// Whether what accesses cost is counted: GENREC_SIMT_ACCESSES names a file for it.
+bool countsAccesses();
+/// One of shared or device memory that compiled code makes.
+void countAccess(const Thread &thread, const void *memory, size_t bytes, bool isWrite);
+/// No thread of the block makes another one.
+void endAccesses(const Block &block);
 
 //===-- races.cpp ---------------------------------------------------------===//
 

@@ -330,6 +330,8 @@ void checkAccess(const void *memory, size_t bytes, bool isWrite) {
   Thread &thread = *machine.thread;
   if (!thread.stores.empty())
     showStoresAt(thread, at, bytes);
+  if (countsAccesses() && (arena().holds(at) || isShared(at)))
+    countAccess(thread, at, bytes, isWrite);
   const Accessor who = accessorOf(thread);
   if (!arena().holds(at))
     return checkBeside(who, at, bytes, isWrite, true);

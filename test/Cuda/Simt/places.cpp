@@ -8,6 +8,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <map>
+#include <span>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -124,6 +125,14 @@ const std::vector<Frame> &framesAt(const void *address, size_t before) {
   return found->second;
 }
 
+/// Frames from the first on that is not loadWhole or storeWhole (device.h).
+std::span<const Frame> withoutWholes(std::span<const Frame> frames) {
+  while (frames.size() > 1 && (frames[0].function.find("loadWhole<") != std::string::npos ||
+                               frames[0].function.find("storeWhole<") != std::string::npos))
+    frames = frames.subspan(1);
+  return frames;
+}
+
 } // namespace
 
 Callers callers() {
@@ -151,8 +160,18 @@ std::string placesOf(const Callers &callers) {
 std::string accessPlace() {
   if (!machine.accessedFrom)
     return {};
-  const std::vector<Frame> &frames = framesAt(machine.accessedFrom, 1);
+  const std::span<const Frame> frames = withoutWholes(framesAt(machine.accessedFrom, 1));
   return frames.empty() || frames[0].place[0] == '?' ? "" : " at " + frames[0].place;
+}
+
+std::string describeAccess(const void *place) {
+  const std::span<const Frame> frames = withoutWholes(framesAt(place, 1));
+  if (frames.empty())
+    return "?";
+  std::string text = withoutArguments(frames.back().function);
+  for (const Frame &frame : frames)
+    text += (&frame == &frames.front() ? " at " : ", called at ") + frame.place;
+  return text;
 }
 
 std::string functionAt(const void *address) {

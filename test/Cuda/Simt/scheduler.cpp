@@ -317,6 +317,7 @@ void runBlocks() {
     endBlock(block);
     if (!machine.error.empty())
       return;
+    endAccesses(block);
     block.active = false;
     if (blocks.next < blocks.order.size()) {
       startNextIn(block);

@@ -40,23 +40,25 @@ __device__ inline int64_t threadInGrid() {
 __device__ inline int64_t threadsInGrid() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
 /// Loads or stores a value of several words at once, at an address aligned for it. The emulated
-/// build checks the alignment of what a reference is bound to, not that of a struct that is copied.
-template <class T> __device__ __forceinline__ T loadWhole(const void *from) {
+/// build checks the alignment of what a reference is bound to, not that of a struct that is copied,
+/// and tells of places that call these.
 #if defined(GENREC_SIMT)
+template <class T> [[gnu::always_inline]] inline T loadWhole(const void *from) {
   const T &checked = *static_cast<const T *>(from);
   return checked;
-#else
-  return *static_cast<const T *>(from);
-#endif
 }
-template <class T> __device__ __forceinline__ void storeWhole(void *to, T value) {
-#if defined(GENREC_SIMT)
+template <class T> [[gnu::always_inline]] inline void storeWhole(void *to, T value) {
   T &checked = *static_cast<T *>(to);
   checked = value;
-#else
-  *static_cast<T *>(to) = value;
-#endif
 }
+#else
+template <class T> __device__ __forceinline__ T loadWhole(const void *from) {
+  return *static_cast<const T *>(from);
+}
+template <class T> __device__ __forceinline__ void storeWhole(void *to, T value) {
+  *static_cast<T *>(to) = value;
+}
+#endif
 
 //===----------------------------------------------------------------------===//
 // Accesses ordered among the threads of the device
