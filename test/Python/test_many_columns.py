@@ -6,28 +6,32 @@ from pathlib import Path
 
 import genrec as gr
 import pytest
+from genrec import nn
 from model_writing import find_tool
 
-NUMBERS, LISTS = 12, 20
+NUMBERS, IDS = 12, 20
 
 
 class ManyColumns(gr.Model):
-    """Numbers that are scaled, and a table of its own for each list of ids, all concatenated."""
+    """Numbers that are scaled, and a table of its own for each column of ids, all concatenated."""
 
     def __init__(self) -> None:
         super().__init__(optimizer=gr.optim.Adam(1e-3))
-        self.tables = [gr.Table(f"t{i}", dim=4) for i in range(LISTS)]
+        self.tables = [gr.Table(f"t{i}", dim=16) for i in range(IDS)]
+        self.layer = nn.Linear(NUMBERS + 17 * IDS, 32)
 
     def forward(self, batch: gr.Batch) -> None:
-        """The sum of everything is the label."""
+        """The sum of a layer over everything is the label."""
         numbers = [gr.log1p(gr.clip(batch[f"x{i}"], low=0.0)) for i in range(NUMBERS)]
-        pooled = [table(batch[f"c{i}"].value).mean() for i, table in enumerate(self.tables)]
-        gr.loss.mse(gr.concat(*numbers, *pooled).row_sum(), batch.label)
+        looked_up = [table(batch[f"c{i}"]) for i, table in enumerate(self.tables)]
+        sums = [batch[f"l{i}"].value.sum() for i in range(IDS)]
+        gr.loss.mse(self.layer(gr.concat(*numbers, *looked_up, *sums)).row_sum(), batch.label)
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    columns = {f"x{i}": gr.float32 for i in range(NUMBERS)} | {f"c{i}": [gr.int64] for i in range(LISTS)}
+    columns = {f"x{i}": gr.float32 for i in range(NUMBERS)} | {f"c{i}": gr.int64 for i in range(IDS)}
+    columns |= {f"l{i}": [gr.float32] for i in range(IDS)}
     path = tmp_path_factory.mktemp("many") / "many.genrec"
     gr.write_model(gr.record(ManyColumns(), gr.Schema({**columns, "label": gr.float32})), path)
     return path
@@ -49,11 +53,18 @@ def test_a_kernel_of_many_columns_counts_its_ops(model):
 def test_tables_without_a_size_share_a_line(model):
     text = compile_model(model, "--explain", "--ids=t3=1000")
     memory = text[text.index("memory of a run") : text.index("program evaluate")]
-    assert re.search(r"table 't3' +0\.1 MB +1000 distinct ids", memory)
+    assert re.search(r"table 't3' +0\.2 MB +1000 distinct ids", memory)
     assert re.search(
         r" 19 tables +0\.0 MB +of unknown numbers of distinct ids \(told by --ids\): "
         r"'t0', 't1', 't2', 't4', 't5', 't6', 't7', 't8', and 11 more\n",
         memory,
     )
     assert memory.count("(told by --ids") == 1
-    assert re.search(r"told by --dataset.*row of 'c6', and 13 more\n", memory)
+    assert re.search(r"told by --dataset.*row of 'l6', and 13 more\n", memory)
+
+
+def test_domains_of_one_name_are_numbered(model):
+    made = compile_model(model, "--emit=mlir", "--merge-tables=false")
+    domains = re.findall(r"genrec\.domain @(\w+) kind +step", made)
+    assert {"touched_t0", "distinct_request_16", "distinct_request_16_2", "distinct_request_16_20"} <= set(domains)
+    assert not [name for name in domains if name.endswith("_")]

@@ -18,24 +18,42 @@ static FlatSymbolRefAttr declareDomain(ModelOp model, StringRef name, DomainKind
   return FlatSymbolRefAttr::get(domain.getSymNameAttr());
 }
 
+static std::string numbered(StringRef name, uint64_t number) {
+  return number == 1 ? name.str() : (name + "_" + Twine(number)).str();
+}
+
+/// The first of name, name_2, name_3, ... that no declaration of `model` has. One pass over them
+/// tells: a model whose tables are not merged declares thousands of domains of one name.
+static std::string findFreeName(ModelOp model, StringRef name) {
+  llvm::DenseSet<uint64_t> taken;
+  for (auto symbol : model.getBody().getOps<SymbolOpInterface>()) {
+    StringRef rest = symbol.getName();
+    uint64_t number = 1;
+    if (rest.consume_front(name) &&
+        (rest.empty() || (rest.consume_front("_") && !rest.getAsInteger(10, number))))
+      taken.insert(number);
+  }
+  uint64_t number = 1;
+  while (taken.contains(number))
+    ++number;
+  return numbered(name, number);
+}
+
 FlatSymbolRefAttr genrec::declareStepDomain(ModelOp model, StringRef name,
                                             bool reuse) {
-  std::string unique = name.str();
-  while (Operation *taken = SymbolTable::lookupSymbolIn(model, unique)) {
+  uint64_t number = 1;
+  while (Operation *taken =
+             reuse ? SymbolTable::lookupSymbolIn(model, numbered(name, number++)) : nullptr) {
     auto domain = dyn_cast<DomainOp>(taken);
-    if (reuse && domain && domain.getKind() == DomainKind::step)
+    if (domain && domain.getKind() == DomainKind::step)
       return FlatSymbolRefAttr::get(domain.getSymNameAttr());
-    unique += '_';
   }
-  return declareDomain(model, unique, DomainKind::step, FlatSymbolRefAttr());
+  return declareDomain(model, findFreeName(model, name), DomainKind::step, FlatSymbolRefAttr());
 }
 
 FlatSymbolRefAttr genrec::declareDerivedDomain(ModelOp model, StringRef name,
                                                FlatSymbolRefAttr parent) {
-  std::string unique = name.str();
-  while (SymbolTable::lookupSymbolIn(model, unique))
-    unique += '_';
-  return declareDomain(model, unique, DomainKind::derived, parent);
+  return declareDomain(model, findFreeName(model, name), DomainKind::derived, parent);
 }
 
 Value genrec::getFixedRows(ProgramOp program, int64_t count) {

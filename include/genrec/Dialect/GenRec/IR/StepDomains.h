@@ -12,13 +12,13 @@
 
 namespace genrec {
 
-/// Declares a `step` domain in `model`, named `name`, or `name` with underscores if that name is
-/// taken. With `reuse`, an existing step domain of that name is returned.
+/// Declares a `step` domain in `model`, named `name`, or `name_2` and so on if that name is taken.
+/// With `reuse`, an existing step domain of that name is returned.
 mlir::FlatSymbolRefAttr declareStepDomain(ModelOp model, llvm::StringRef name,
                                           bool reuse = false);
 
-/// Declares a `derived` domain below `parent`, named `name`, or `name` with underscores if that name
-/// is taken.
+/// Declares a `derived` domain below `parent`, named `name`, or `name_2` and so on if that name is
+/// taken.
 mlir::FlatSymbolRefAttr declareDerivedDomain(ModelOp model, llvm::StringRef name,
                                              mlir::FlatSymbolRefAttr parent);
 
