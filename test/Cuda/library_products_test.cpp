@@ -461,8 +461,8 @@ TEST_P(LibraryStreams, EverythingIsInTheStreamThatIsGiven) {
 
 TEST_P(LibraryStreams, NeedScratchOfTheirOwn) {
   std::mt19937_64 random(GetParam());
-  Layer one(5, 9, 32, 32, false, false, After::bias, random),
-      other(5, 9, 32, 32, false, false, After::bias, random);
+  Layer one(5, 9, 33, 32, false, false, After::bias, random), // whose bias is not copied
+      other(5, 9, 33, 32, false, false, After::bias, random);
   Copy<char> scratch = scratchFor(one.product());
   std::string said; // by the call itself, where the first one has run already
   said += accusation([&] {
