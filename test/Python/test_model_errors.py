@@ -219,6 +219,7 @@ def test_names_that_only_resemble_those_of_tensors():
         (lambda: gr.nn.MLP([3]), r"an MLP needs the size of its rows and of at least one layer, got \[3\]"),
         (lambda: gr.nn.RelativeTime(129), "nn.RelativeTime takes 1 to 128 buckets, got 129"),
         (lambda: gr.nn.HSTUBlock(4, heads=0), "heads of nn.HSTUBlock must be at least 1, got 0"),
+        (lambda: gr.nn.SelfAttention(4, qk=0), "qk of nn.SelfAttention must be at least 1, got 0"),
         (lambda: gr.Parameter((3,), gr.init.xavier_normal()), r"gr.init.xavier_normal needs two sizes"),
     ],
 )
@@ -232,6 +233,16 @@ def test_rules_about_rows_are_whole_numbers(value):
     wanted = f"'ttl' of table 't' must be a whole number of steps, or a datetime.timedelta, got {value!r}"
     with pytest.raises(TypeError, match=wanted):
         gr.Table("t", dim=1, ttl=value)
+
+
+@pytest.mark.parametrize("made", ["SelfAttention(8, 3)", "HSTUBlock(8, heads=3, qk=2)", "CrossAttention(8, heads=3)"])
+def test_heads_share_the_columns_equally(told, made):
+    line = f"    def __init__(self):\n        super().__init__()\n        self.a = nn.{made}\n"
+    message = told("heads", f"import genrec as gr\nfrom genrec import nn\nclass Heads(gr.Model):\n{line}")
+    name = made.partition("(")[0]
+    assert message.startswith(f"heads.py:6: error: nn.{name} cannot split 8 columns into 3 heads\n")
+    assert "give the sizes of a head: qk= and v=" in message
+    assert gr.nn.SelfAttention(8, heads=3, qk=2, v=5).out.weight.shape == (15, 8)
 
 
 def test_rowwise_adagrad_trains_no_parameters(told):

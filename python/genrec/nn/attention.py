@@ -94,10 +94,7 @@ class _Options:
         }
 
 
-def _check(what: str, heads: int, window: int, sizes: dict[str, int]) -> None:
-    for name, size in {"heads": heads, **sizes}.items():
-        if size < 1:
-            raise ValueError(f"{name} of {what} must be at least 1, got {size}")
+def _check_window(what: str, window: int) -> None:
     if window < 0:
         raise ValueError(f"the window of {what} must be at least 0 (0: none), got {window}")
 
@@ -197,10 +194,12 @@ def attention(
             raise ModelError("'attention' needs q, k and v of one domain", place.part(i), one._label())
     if values[1].shape != values[0].shape:
         raise ModelError("'attention' needs q and k of one size", place.part(1), values[1]._label())
+    if heads < 1:
+        raise ModelError(f"heads of 'attention' must be at least 1, got {heads}", place.part("heads"))
     for i in (0, 2):
         if values[i].shape[0] % heads:
             raise ModelError(f"'attention' cannot split this into {heads} heads", place.part(i), values[i]._label())
-    _check("attention", heads, window, {})
+    _check_window("attention", window)
     functional.check_rate("dropout", dropout)
     if score not in ("softmax", "silu"):
         raise ModelError(f"there is no attention score '{score}'", place.part("score"), "", "use 'softmax' or 'silu'")
@@ -223,7 +222,7 @@ class SelfAttention(Module):
 
     Args:
         dim: size of a row.
-        heads: number of heads.
+        heads: number of heads; divides dim, unless `qk` and `v` are given.
         qk: size of a head's queries and keys; dim / heads unless given.
         v: size of a head's values; dim / heads unless given.
         score: "softmax", or "silu" (Zhai et al. 2024), divided by `fixed_length`, or by the list's own length where
@@ -265,8 +264,8 @@ class SelfAttention(Module):
         linear_bias: bool = True,
         contextual: int = 0,
     ) -> None:
-        qk, v = qk or dim // max(heads, 1), v or dim // max(heads, 1)
-        _check("nn.SelfAttention", heads, window, {"dim": dim, "qk": qk, "v": v})
+        qk, v = functional.head_sizes("nn.SelfAttention", dim, heads, qk, v)
+        _check_window("nn.SelfAttention", window)
         self.dim = dim
         self.query = Linear(dim, heads * qk, bias=linear_bias)
         self.key = Linear(dim, heads * qk, bias=linear_bias)
@@ -321,7 +320,7 @@ class HSTUBlock(Module):
 
     Args:
         dim: size of a row.
-        heads: number of heads.
+        heads: number of heads; divides dim, unless `qk` and `v` are given.
         qk: size of a head's queries and keys; dim / heads unless given.
         v: size of a head's values; dim / heads unless given.
         causal: as in `nn.SelfAttention`, like `window`, `scale` and `contextual`.
@@ -356,8 +355,8 @@ class HSTUBlock(Module):
         eps: float = 1e-6,
         contextual: int = 0,
     ) -> None:
-        qk, v = qk or dim // max(heads, 1), v or dim // max(heads, 1)
-        _check("nn.HSTUBlock", heads, window, {"dim": dim, "qk": qk, "v": v})
+        qk, v = functional.head_sizes("nn.HSTUBlock", dim, heads, qk, v)
+        _check_window("nn.HSTUBlock", window)
         functional.check_rate("dropout", dropout)
         functional.check_rate("attention_dropout", attention_dropout)
         self.dim, self.qk, self.v, self.eps, self.dropout = dim, qk, v, eps, dropout

@@ -423,3 +423,18 @@ def check_rate(what: str, rate: float) -> None:
     """Raises `ModelError` unless `rate` is a probability below 1."""
     if not 0 <= rate < 1:
         raise ModelError(f"the {what} of dropout must be in [0, 1), got {rate:g}", find_place())
+
+
+def head_sizes(what: str, dim: int, heads: int, qk: int | None, v: int | None) -> tuple[int, int]:
+    """The sizes of a head's keys and values, dim / heads where they are not given; raises where heads do not share
+    `dim` equally.
+    """
+    for name, size in {"heads": heads, "dim": dim, "qk": qk, "v": v}.items():
+        if size is not None and size < 1:
+            raise ValueError(f"{name} of {what} must be at least 1, got {size}")
+    if dim % heads and None in (qk, v):
+        raise ModelError(
+            f"{what} cannot split {dim} columns into {heads} heads", find_place().part("heads"), "",
+            "take a number of heads that divides dim, or give the sizes of a head: qk= and v=",
+        )  # fmt: skip
+    return dim // heads if qk is None else qk, dim // heads if v is None else v

@@ -308,7 +308,7 @@ class CrossAttention(Module):
 
     Args:
         dim: size of a row.
-        heads: number of heads.
+        heads: number of heads; divides dim, unless `qk` and `v` are given.
         qk: size of a head's queries and keys; dim / heads unless given.
         v: size of a head's values; dim / heads unless given.
 
@@ -322,10 +322,7 @@ class CrossAttention(Module):
     """
 
     def __init__(self, dim: int, heads: int = 1, qk: int | None = None, v: int | None = None) -> None:
-        qk, v = qk or dim // max(heads, 1), v or dim // max(heads, 1)
-        for name, size in {"heads": heads, "dim": dim, "qk": qk, "v": v}.items():
-            if size < 1:
-                raise ValueError(f"{name} of nn.CrossAttention must be at least 1, got {size}")
+        qk, v = functional.head_sizes("nn.CrossAttention", dim, heads, qk, v)
         self.dim, self.heads, self.scale = dim, heads, 1 / math.sqrt(qk)
         self.query, self.key = Linear(dim, heads * qk), Linear(dim, heads * qk)
         self.values, self.out = Linear(dim, heads * v), Linear(heads * v, dim)
