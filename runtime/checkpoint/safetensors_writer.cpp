@@ -129,8 +129,14 @@ std::string SafetensorsWriter::header() const {
 }
 
 TensorDigest SafetensorsWriter::writeWithDigest(const std::string &path, bool finiteOnly) const {
-  std::string text = header(), buffer;
   AsideFile file(path);
+  TensorDigest digest = writeAside(file, finiteOnly);
+  file.commit();
+  return digest;
+}
+
+TensorDigest SafetensorsWriter::writeAside(AsideFile &file, bool finiteOnly) const {
+  std::string text = header(), buffer;
   file.write(text.data(), static_cast<int64_t>(text.size()));
   TensorDigest digest;
   digest.header = checksumOf(text);
@@ -150,7 +156,6 @@ TensorDigest SafetensorsWriter::writeWithDigest(const std::string &path, bool fi
       throw std::logic_error("tensor '" + tensor.name + "' has another size than its header says");
     digest.bytes += blocks.written;
   }
-  file.commit();
   return digest;
 }
 

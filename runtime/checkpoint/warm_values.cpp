@@ -101,10 +101,13 @@ WarmValues chainedValues(WarmValues values, const std::shared_ptr<const Checkpoi
   return values;
 }
 
+/// What an export wrote of the model: both files, of which export renames the parameters last.
+constexpr const char *kExported[] = {"parameters.safetensors", "tables.safetensors"};
+
 std::vector<std::string> exportedFiles(const std::string &folder) {
   std::vector<std::string> files;
   std::error_code error;
-  for (const char *file : {"parameters.safetensors", "tables.safetensors"})
+  for (const char *file : kExported)
     if (fs::exists(fs::path(folder) / file, error))
       files.push_back(folder + "/" + file);
   if (error == std::errc::permission_denied)
@@ -152,6 +155,11 @@ std::vector<std::string> tensorFiles(const std::string &path) {
     return files;
   }
   std::vector<std::string> files = exportedFiles(path);
+  if (files.size() == 1)
+    throw Error("'" + path + "' holds no whole export: it has " +
+                    fs::path(files[0]).filename().string() + ", but no " +
+                    (files[0].ends_with(kExported[0]) ? kExported[1] : kExported[0]),
+                "export once more, or name the file itself: --init " + files[0]);
   if (files.empty())
     throw Error("'" + path + "' is the folder of no export and of no checkpoint: it has neither "
                              "parameters.safetensors, tables.safetensors nor manifest.json",

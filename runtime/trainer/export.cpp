@@ -7,6 +7,9 @@
 #include "overwriting.h"
 
 #include <algorithm>
+#include <cerrno>
+
+#include <unistd.h>
 
 namespace genrec::rt {
 
@@ -49,6 +52,7 @@ public:
       exportItems();
     else
       exportCatalogueRows();
+    commit();
     return written;
   }
 
@@ -70,7 +74,21 @@ private:
   void finish(SafetensorsWriter &writer, const std::string &name) {
     writer.note("model", model.name);
     std::string path = flags.out + "/" + name;
-    written.push_back({{"file", path}, {"bytes", writer.write(path)}});
+    files.push_back(std::make_unique<AsideFile>(path));
+    written.push_back({{"file", path}, {"bytes", writer.writeAside(*files.back()).bytes}});
+    files.back()->flushToDisk();
+  }
+
+  /// Renames the files when all are on disk. Parameters are first, which leave their name before
+  /// another file changes and come back last: --init takes no folder without them, so never files
+  /// of two exports.
+  void commit() {
+    const std::string first = flags.out + "/" + kParameterFile;
+    if (unlink(first.c_str()) != 0 && errno != ENOENT)
+      throwFileError("replace", first);
+    syncFolder(flags.out);
+    for (auto file = files.rbegin(); file != files.rend(); ++file)
+      (*file)->commit();
   }
 
   /// Parameters or tables, without optimizer states.
@@ -175,6 +193,7 @@ private:
   Progress &progress;
   std::unique_ptr<Session> session;
   Json written = Json::array();
+  std::vector<std::unique_ptr<AsideFile>> files; ///< as in `written`
 };
 
 } // namespace

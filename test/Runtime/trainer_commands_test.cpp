@@ -6,6 +6,7 @@
 #include <arrow/api.h>
 
 #include <filesystem>
+#include <fstream>
 
 namespace genrec::rt::test {
 namespace {
@@ -166,6 +167,53 @@ TEST_F(TrainerTest, ExportWritesParametersTablesAndItems) {
                          "--catalogue", "movies=" + folder / "none.parquet"});
   EXPECT_EQ(none.status, 1);
   EXPECT_TRUE(std::filesystem::is_empty(std::string(folder / "none")));
+}
+
+TEST_F(TrainerTest, AnExportIsWholeOrNotTaken) {
+  if (!std::filesystem::exists("/dev/full"))
+    GTEST_SKIP() << "no /dev/full here";
+  const std::string out = folder / "out";
+  auto exported = [&] {
+    return runCommand({"export", "--checkpoint", folder / "c", "--out", out, "--catalogue",
+                       "movies=" + folder / "movies.parquet"});
+  };
+  ASSERT_EQ(runCommand(training("c", {"--max-steps", "1"})).status, 0);
+  ASSERT_EQ(exported().status, 0);
+  const std::string before = readText(out + "/parameters.safetensors");
+  ASSERT_EQ(runCommand(training("c", {"--max-steps", "2", "--overwrite"})).status, 0);
+  // A disk that is full at the last file: those of the export before stay.
+  std::filesystem::create_symlink("/dev/full", out + "/items.safetensors.partial");
+  Ran full = exported();
+  EXPECT_EQ(full.status, 1);
+  EXPECT_NE(full.err.find("No space left on device"), std::string::npos) << full.err;
+  EXPECT_EQ(readText(out + "/parameters.safetensors"), before);
+  for (const char *file : {"parameters", "tables", "items"})
+    EXPECT_FALSE(std::filesystem::exists(out + "/" + file + ".safetensors.partial"));
+  ASSERT_EQ(exported().status, 0);
+  EXPECT_NE(readText(out + "/parameters.safetensors"), before);
+
+  // One that was ended between two files.
+  std::filesystem::remove(out + "/parameters.safetensors");
+  Ran ran = runCommand(training("d", {"--max-steps", "1", "--init", out}));
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_NE(ran.err.find("holds no whole export: it has tables.safetensors, but no "
+                         "parameters.safetensors\n  help: export once more, or name the file "
+                         "itself: --init " +
+                         out + "/tables.safetensors"),
+            std::string::npos)
+      << ran.err;
+}
+
+// What a killed export leaves: parameters are gone before another file changes.
+TEST_F(TrainerTest, AnExportThatCannotTakeItsPlaceHasNoParameters) {
+  ASSERT_EQ(runCommand(training("c", {"--max-steps", "1"})).status, 0);
+  const std::string out = folder / "out";
+  std::filesystem::create_directories(out + "/tables.safetensors/x"); // no file can replace it
+  std::ofstream(out + "/parameters.safetensors") << "of an export before";
+  Ran ran = runCommand({"export", "--checkpoint", folder / "c", "--out", out, "--catalogue",
+                        "movies=" + folder / "movies.parquet"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_FALSE(std::filesystem::exists(out + "/parameters.safetensors"));
 }
 
 TEST_F(TrainerTest, InfoDescribesTheModel) {

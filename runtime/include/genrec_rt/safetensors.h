@@ -18,6 +18,8 @@
 
 namespace genrec::rt {
 
+class AsideFile;
+
 /// Checksums (XXH3, 64 bits) of a file of tensors, by which damage is found when it is read.
 struct TensorDigest {
   /// Bytes of a tensor that one checksum is about; the last block of a tensor may be shorter.
@@ -54,6 +56,8 @@ public:
   /// The same, with the checksums of what was written. With `finiteOnly` the first NaN or
   /// infinity among the floats ends it with an Error, and no file is left.
   TensorDigest writeWithDigest(const std::string &path, bool finiteOnly = false) const;
+  /// The same into a file that the caller commits.
+  TensorDigest writeAside(AsideFile &file, bool finiteOnly = false) const;
   /// The bytes before the tensors. Error where two have one name, or the file would be too large.
   std::string header() const;
 
