@@ -13,9 +13,13 @@
 
 #include "genrec_rt/kernels/cuda/attention/attention.h"
 #include "genrec_rt/kernels/cuda/cross_attention.h"
+#include "genrec_rt/kernels/cuda/distinct.h"
+#include "genrec_rt/kernels/cuda/in_batch_softmax.h"
+#include "genrec_rt/kernels/cuda/interaction.h"
 #include "genrec_rt/kernels/cuda/item_scores.h"
-#include "genrec_rt/kernels/cuda/linear_products.h"
+#include "genrec_rt/kernels/cuda/library_products.h"
 #include "genrec_rt/kernels/cuda/list_rows.h"
+#include "genrec_rt/kernels/cuda/part_copies.h"
 #include "genrec_rt/kernels/cuda/row_checks.h"
 #include "genrec_rt/kernels/cuda/rows.h"
 #include "genrec_rt/kernels/cuda/sized_products.h"
@@ -114,6 +118,116 @@ TEST(LargeSizes, ProductsOfRows) {
   });
 }
 
+/// Of the library, whose sums are finished by a kernel of ours.
+TEST(LargeSizes, ProductsOfTheLibrary) {
+  constexpr int64_t kSize = 32;
+  auto host = makeRoot(2, random);
+  DeviceDomain rows(*host);
+  expectSame([&](int64_t step) {
+    Spread x(2, kSize, step), y(2, kSize, step), pre(2, kSize, step), residual(2, kSize, step);
+    Copy<float> weight(Floats(kSize * kSize, 0.25f)), out{Floats(kSize * kSize)};
+    LinearProduct product;
+    product.rows = rows.get(), product.capacity = 2, product.k = product.n = kSize;
+    product.x = x.data(), product.ldX = step, product.weight = weight.data();
+    product.activation = Activation::silu;
+    product.residual = residual.data(), product.ldResidual = step;
+    product.pre = pre.data(), product.ldPre = step, product.y = y.data(), product.ldY = step;
+    EXPECT_TRUE(libraryTakes(product));
+    Scratch scratch(fastestScratchBytes(product));
+    multiplyFastest(product, scratch.data(), testStream());
+    RowContraction sums;
+    sums.rows = rows.get(), sums.capacity = 2, sums.k = sums.n = kSize;
+    sums.x = x.data(), sums.ldX = step, sums.y = y.data(), sums.ldY = step, sums.out = out.data();
+    EXPECT_TRUE(libraryTakes(sums));
+    Scratch more(fastestScratchBytes(sums));
+    contractFastest(sums, more.data(), testStream());
+    Floats all;
+    y.addTo(all), pre.addTo(all), addTo(all, out);
+    return all;
+  });
+}
+
+TEST(LargeSizes, CopiesOfParts) {
+  auto host = makeRoot(2, random);
+  DeviceDomain rows(*host);
+  for (int64_t size : {4, 3}) // in words of 16 bytes, and not
+    expectSame([&](int64_t step) {
+      Spread from(2, 2 * size, step), to(2, 2 * size, step);
+      copyParts(PartCopy<float>{rows.get(), 2, 2, from.data(), step, size, to.data(), step, size},
+                testStream());
+      Floats all;
+      to.addTo(all);
+      return all;
+    });
+}
+
+TEST(LargeSizes, ProductsPerDistinctRow) {
+  constexpr int64_t kIn = 4, kOut = 3;
+  auto host = makeRoot(2, random);
+  DeviceDomain rows(*host);
+  genrec_domain view = host->view;
+  view.device = rows.get(), view.capacity = 2;
+  // One lookup, which found two rows, the last one first.
+  std::vector<int64_t> found{0, 2, 2, 1};
+  Copy<int64_t> memory(found);
+  const int64_t columns[] = {0};
+  expectSame([&](int64_t step) {
+    Spread values(2, kIn, step), y(2, kOut, step), gradient(2, kOut, step);
+    Copy<float> weight(Floats(kIn * kOut, 0.25f)), dValues{Floats(2 * kIn)},
+        dWeight{Floats(kIn * kOut)};
+    const DistinctProduct product{
+        {1, &view, memory.data()}, kIn, kOut, values.data(), step, weight.data(), columns};
+    Scratch scratch(distinctProductScratchBytes(product)),
+        backward(distinctGradientScratchBytes(product));
+    multiplyDistinct(product, y.data(), step, scratch.data(), testStream());
+    multiplyDistinctGradient(product, {gradient.data(), step, dValues.data(), dWeight.data()},
+                             backward.data(), testStream());
+    Floats all;
+    y.addTo(all), addTo(all, dValues), addTo(all, dWeight);
+    return all;
+  });
+}
+
+TEST(LargeSizes, PairsOfVectors) {
+  constexpr int kCount = 3, kSize = 2, kPairs = 3;
+  auto host = makeRoot(2, random);
+  DeviceDomain rows(*host);
+  genrec_domain view = host->view;
+  view.device = rows.get(), view.capacity = 2;
+  genrec_step step{};
+  step.stream = testStream();
+  expectSame([&](int64_t distance) {
+    Spread x(2, kCount * kSize, distance), gradient(2, kPairs, distance);
+    Copy<float> products{Floats(2 * kPairs)}, dx{Floats(2 * kCount * kSize)};
+    kernels::dotInteraction<kCount, kSize, false>(&step, &view, x.data(), distance,
+                                                  products.data());
+    kernels::dotInteractionGradient<kCount, kSize, false>(&step, &view, x.data(), distance,
+                                                          gradient.data(), distance, dx.data());
+    Floats all;
+    addTo(all, products), addTo(all, dx);
+    return all;
+  });
+}
+
+TEST(LargeSizes, InBatchSoftmax) {
+  auto host = makeRoot(2, random);
+  DeviceDomain rows(*host);
+  Copy<int64_t> ids({1, 2});
+  Copy<float> dLoss({1, 2});
+  expectSame([&](int64_t step) {
+    Spread query(2, 4, step), item(2, 4, step);
+    InBatch a;
+    a.rows = rows.get(), a.capacity = 2, a.size = 4, a.id = ids.data();
+    a.query = query.data(), a.ldQuery = step, a.item = item.data(), a.ldItem = step;
+    Copy<float> loss{Floats(2)}, kept{Floats(4)}, dQuery{Floats(8)}, dItem{Floats(8)};
+    inBatchForward(a, loss.data(), kept.data(), testStream());
+    inBatchBackward(a, kept.data(), dLoss.data(), dQuery.data(), dItem.data(), testStream());
+    Floats all;
+    addTo(all, loss), addTo(all, dQuery), addTo(all, dItem);
+    return all;
+  });
+}
+
 TEST(LargeSizes, SizedProducts) {
   expectSame([&](int64_t step) {
     Floats all;
@@ -158,6 +272,22 @@ TEST(LargeSizes, RowsOfLists) {
                        out.data(), 3, testStream());
       addTo(all, out);
     }
+    return all;
+  });
+}
+
+TEST(LargeSizes, SumsOfPairs) {
+  auto users = makeRoot(1, random);
+  auto first = makeLists(*users, {1}, random), second = makeLists(*users, {2}, random);
+  auto pairs = makeLists(*first, {2}, random);
+  DeviceDomain usersThere(*users), firstThere(*first, &usersThere),
+      secondThere(*second, &usersThere), there(*pairs, &firstThere);
+  expectSame([&](int64_t step) {
+    Spread x(2, 3, step);
+    Copy<float> out{Floats(6)};
+    addPairs(secondThere.get(), there.get(), 3, x.data(), step, out.data(), 2, testStream());
+    Floats all;
+    addTo(all, out);
     return all;
   });
 }

@@ -10,6 +10,15 @@ PRODUCTS, SIZED, PLANS = (
     "kernels/cuda/library_plans.cu",
 )
 ROWS_TIMES, ADDED_ONTO = "LibraryProducts.RowsTimesAWeight", "LibraryProducts.LargeChunks*"
+DISTINCT_FAR, INTERACTION = "ProductsPerDistinctRow", "include/genrec_rt/kernels/cuda/interaction.h"
+
+
+def far(what: str, file: str, test: str, place: str, behind: str = "") -> Defect:
+    """Places of these have 32 bits."""
+    return Defect(
+        f"places of {what} have 32 bits", file, f"LargeSizes.{test}", place, f"static_cast<int32_t>({place})", behind
+    )
+
 
 TENTH = [
     Defect("squares that are too small for a float are none", "kernels/cuda/score_bounds.cu", "Rank.ByTheLibrary", "norms[row] = sqrtf(sum + lost);", "norms[row] = sqrtf(sum);"),
@@ -30,4 +39,17 @@ TENTH = [
     Defect("a bias is aligned to two floats", PRODUCTS, ROWS_TIMES, "alignmentOf(p.bias) < 16", "alignmentOf(p.bias) < 8"),
     Defect("sums that chunks are added onto are taken for aligned", PRODUCTS, ADDED_ONTO, "s.alignC = s.alignD = alignmentOf(c.out);", "s.alignD = alignmentOf(c.out);"),
     Defect("a left factor is taken for aligned", SIZED, "LibraryProducts.OfSizes*", "s.alignA = alignmentOf(p.right), s.alignB = alignmentOf(p.left);", "s.alignA = alignmentOf(p.right);"),
+    Defect("any number of blocks adds up an element of the library's", PLANS, "LibraryProducts.OfSizes*", "set(Library::kReductionSchemes, uint32_t(0));", ";"),
+    # Of matrices whose rows lie far apart (large_sizes_test.cpp).
+    far("vectors of a batch", "kernels/cuda/in_batch_softmax.cu", "InBatchSoftmax", "row * ld"),
+    far("values of distinct rows", DISTINCT, DISTINCT_FAR, "row * g.p.ldValues"),
+    far("steps of distinct rows", DISTINCT, DISTINCT_FAR, "step * g.p.ldValues"),
+    far("gradients of distinct rows", DISTINCT, DISTINCT_FAR, "found.order[at] % rows * from.ldGradient"),
+    far("products of distinct rows", DISTINCT, DISTINCT_FAR, "row * ldY"),
+    far("parts that are copied", "kernels/cuda/part_copies.cu", "CopiesOfParts", "row * c.ldFrom"),
+    far("copies of parts", "kernels/cuda/part_copies.cu", "CopiesOfParts", "row * c.ldTo"),
+    far("pairs of rows", "kernels/cuda/list_rows.cu", "SumsOfPairs", "(domain->offsets[other] + ordinal) * ldX"),
+    far("vectors of pairs", INTERACTION, "PairsOfVectors", "row * ldX", behind="interact(const genrec_domain *domain, const float *x, int64_t ldX, float *products) {"),
+    far("sums of the library", PRODUCTS, "ProductsOfTheLibrary", "row * ldSums"),
+    far("finished products", PRODUCTS, "ProductsOfTheLibrary", "row * p.ldY"),
 ]  # fmt: skip

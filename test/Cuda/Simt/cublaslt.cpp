@@ -12,6 +12,7 @@ struct cublasLtContext {
 };
 struct simtMatmulPreference {
   uint64_t workspaceBytes = 0;
+  uint32_t reductionSchemes = ~0u;               ///< any
   uint32_t alignments[4] = {256, 256, 256, 256}; ///< of a, b, c, d in bytes
 };
 
@@ -266,6 +267,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   uint32_t ignored;
   if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
     return set(preference->workspaceBytes, value, bytes);
+  if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+    return set(preference->reductionSchemes, value, bytes);
   if (attribute >= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
       attribute <= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES)
     return set(preference->alignments[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
@@ -282,6 +285,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   *found = 0;
   if (wanted < 1)
     return invalid("no algorithm is asked for");
+  if (preference->reductionSchemes != 0)
+    return unsupported("sums that several blocks add up are not emulated");
   if (cublasStatus_t status = check(*desc, *a, *b, *c, *d); status != CUBLAS_STATUS_SUCCESS)
     return status;
   *results = {};
