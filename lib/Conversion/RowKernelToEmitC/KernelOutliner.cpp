@@ -294,12 +294,12 @@ void KernelOutliner::bindInput(unsigned input) {
                                      .loadElement(pointer, offset ? offset : b.integer(0));
 }
 
-void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
+void KernelOutliner::bindInputs(const BodySchedule &schedule,
+                                llvm::function_ref<bool(Operation *)> isReader) {
   untruncatedRow = {};
   for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
     if (!schedule.isThere(kernel.getBody().getArgument(input)) &&
-        llvm::any_of(kernel.getBody().getArgument(input).getUsers(),
-                     [&](Operation *user) { return schedule.isColumn(user) == ofColumns; }))
+        llvm::any_of(kernel.getBody().getArgument(input).getUsers(), isReader))
       bindInput(input);
   unsigned argument = kernel.getInputs().size();
   for (TensorAddress address : accumulators) {
@@ -331,12 +331,12 @@ void KernelOutliner::clearBehindFactors() {
   }
 }
 
-LogicalResult KernelOutliner::outlineColumns(const BodySchedule &schedule) {
+LogicalResult KernelOutliner::outlineColumns(const BodySchedule &schedule, const ColumnLoop &loop) {
   enterNest();
-  bindInputs(schedule, /*ofColumns=*/true);
+  bindInputs(schedule, [&](Operation *user) { return loop.ops.contains(user); });
   Writer writer(*this);
   RowBodyEmitter emitter(schedule, target, bindings, writer, function.rows, builder);
-  if (failed(emitter.emitColumns()))
+  if (failed(emitter.emitColumns(loop)))
     return failure();
   b.leave(function.rows);
   hintRowVectors();
@@ -385,12 +385,13 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   preparePlaces();
   prepareAccumulators();
   createPooled();
-  if (schedule.hasColumns() && failed(outlineColumns(schedule)))
-    return failure();
+  for (const ColumnLoop &loop : schedule.getColumnLoops())
+    if (failed(outlineColumns(schedule, loop)))
+      return failure();
   if (!target.spreadsRows())
     clearKeptSums();
   enterNest();
-  bindInputs(schedule, /*ofColumns=*/false);
+  bindInputs(schedule, [&](Operation *user) { return !schedule.isColumn(user); });
   Writer writer(*this);
   for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());

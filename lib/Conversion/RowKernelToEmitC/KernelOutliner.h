@@ -91,7 +91,7 @@ private:
   /// loop over rows can be vectorised.
   bool isElementwise();
   /// Emits the vectorised loop over the rows for the column ops of `schedule`.
-  mlir::LogicalResult outlineColumns(const BodySchedule &schedule);
+  mlir::LogicalResult outlineColumns(const BodySchedule &schedule, const ColumnLoop &loop);
   void hintRowVectors();
   /// Leaves vectors out of `schedule` for which calls take scalars in their place.
   void leaveOutUnread(BodySchedule &schedule);
@@ -117,7 +117,8 @@ private:
   void finishPooled(const Pooled &pooled);
   void finishUnit(const Pooled &pooled);
   /// Binds the inputs of column ops, or those of other ops.
-  void bindInputs(const BodySchedule &schedule, bool ofColumns);
+  void bindInputs(const BodySchedule &schedule,
+                  llvm::function_ref<bool(mlir::Operation *)> isReader);
   void bindRow(unsigned input, mlir::Value row);
   void bindInput(unsigned input);
   /// Whether the input has a table row for each row of the innermost loop.

@@ -415,10 +415,10 @@ LogicalResult RowBodyEmitter::emitLevel(const BodyLevel &level) {
   return success();
 }
 
-void RowBodyEmitter::emitScalarYields(bool ofColumns) {
+void RowBodyEmitter::emitScalarYields(bool ofColumns, ScalarParts which) {
   Operation *yield = schedule.getKernel().getBody().front().getTerminator();
   for (OpOperand &operand : yield->getOpOperands()) {
-    if (isVector(operand.get()) || isColumn(operand.get()) != ofColumns)
+    if (isVector(operand.get()) || isColumn(operand.get()) != ofColumns || !which(operand.get()))
       continue;
     EmitCBuilder b(builder, operand.get().getLoc());
     Operation *guard = target.enterScalarWrite(b);
@@ -429,20 +429,20 @@ void RowBodyEmitter::emitScalarYields(bool ofColumns) {
   }
 }
 
-LogicalResult RowBodyEmitter::emitColumns() {
+LogicalResult RowBodyEmitter::emitColumns(const ColumnLoop &loop) {
   Block &body = schedule.getKernel().getBody().front();
-  for (Operation &op : body) {
-    bool isConstant = isa<arith::ConstantOp>(op) && !isVector(op.getResult(0));
-    if ((isConstant || schedule.isColumn(&op)) && failed(emitScalar(&op)))
+  auto isOfLoop = [&](Value value) { return loop.written.contains(value); };
+  for (Operation &op : body)
+    if (loop.ops.contains(&op) && failed(emitScalar(&op)))
       return failure();
-  }
   for (auto concat : body.getOps<RowConcatOp>())
-    if (std::optional<unsigned> target = schedule.getJoinTarget(concat)) {
+    if (std::optional<unsigned> target = schedule.getJoinTarget(concat);
+        target && llvm::any_of(concat.getParts(), isOfLoop)) {
       bindings.pointers[concat.getResult()] =
           writer.getRow(getYieldedResult(schedule.getKernel(), *target));
-      emitScalarParts(concat, /*ofColumns=*/true, [](Value) { return true; });
+      emitScalarParts(concat, /*ofColumns=*/true, isOfLoop);
     }
-  emitScalarYields(/*ofColumns=*/true);
+  emitScalarYields(/*ofColumns=*/true, isOfLoop);
   return success();
 }
 
@@ -461,7 +461,7 @@ LogicalResult RowBodyEmitter::emit() {
     if (failed(emitLevel(level)))
       return failure();
   }
-  emitScalarYields(/*ofColumns=*/false);
+  emitScalarYields(/*ofColumns=*/false, [](Value) { return true; });
   // Before the next row overwrites the local arrays.
   target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));
   return success();

@@ -73,7 +73,7 @@ public:
   }
 
   /// Emits the column ops of the schedule, in the current loop over rows.
-  mlir::LogicalResult emitColumns();
+  mlir::LogicalResult emitColumns(const ColumnLoop &loop);
   /// Emits all other ops.
   mlir::LogicalResult emit();
 
@@ -99,7 +99,7 @@ private:
   void emitSoftmax(const GatheredSoftmax &softmax);
   void emitSoftmaxSum(const GatheredSoftmax &softmax);
   void emitReduction(mlir::Operation *op);
-  void emitScalarYields(bool ofColumns);
+  void emitScalarYields(bool ofColumns, ScalarParts which);
   bool isColumn(mlir::Value value) const;
 
   mlir::Value getScalar(mlir::Value value) const { return bindings.scalars.lookup(value); }

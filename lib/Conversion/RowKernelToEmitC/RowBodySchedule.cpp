@@ -147,6 +147,31 @@ void BodySchedule::splitColumns() {
     columns.clear();
 }
 
+std::vector<ColumnLoop> BodySchedule::getColumnLoops() const {
+  constexpr size_t kMostOps = 64;
+  std::vector<ColumnLoop> loops;
+  llvm::DenseSet<Value> seen;
+  for (Operation &op : getKernel().getBody().front()) {
+    if (!isa<RowConcatOp, RowYieldOp>(op))
+      continue;
+    for (Value value : op.getOperands()) {
+      if (!columns.contains(value.getDefiningOp()) || !seen.insert(value).second)
+        continue;
+      llvm::SetVector<Operation *> needed;
+      needed.insert(value.getDefiningOp());
+      for (size_t at = 0; at < needed.size(); ++at)
+        for (Value operand : needed[at]->getOperands())
+          if (Operation *maker = operand.getDefiningOp())
+            needed.insert(maker);
+      if (loops.empty() || loops.back().ops.size() + needed.size() > kMostOps)
+        loops.emplace_back();
+      loops.back().ops.insert(needed.begin(), needed.end());
+      loops.back().written.insert(value);
+    }
+  }
+  return loops;
+}
+
 //===----------------------------------------------------------------------===//
 // Levels
 //===----------------------------------------------------------------------===//

@@ -6,7 +6,7 @@
 // later level only if it depends on a call, such as an elementwise op on the result of a reduction.
 //
 // *Column ops* are scalar ops whose results are only written to elements of results. On a target
-// with row vectors they run before the levels, in a loop of their own that is vectorised over rows.
+// with row vectors they run before the levels, in loops of their own that are vectorised over rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +38,12 @@ struct BodyLevel {
   llvm::SmallVector<mlir::Operation *> calls;
 };
 
+/// A loop over rows that column ops have.
+struct ColumnLoop {
+  llvm::DenseSet<mlir::Operation *> ops; ///< and the constants that they read
+  llvm::DenseSet<mlir::Value> written;   ///< of their results
+};
+
 class BodySchedule {
 public:
   explicit BodySchedule(RowKernelOp kernel) : kernel(kernel) {}
@@ -60,7 +66,9 @@ public:
 
   /// Whether `op` was taken out of the levels.
   bool isColumn(mlir::Operation *op) const { return columns.contains(op); }
-  bool hasColumns() const { return !columns.empty(); }
+  /// The loops that column ops have. Several where one would have many ops: a C++ compiler takes
+  /// time with the square of them. An op that several loops need is in each of them.
+  std::vector<ColumnLoop> getColumnLoops() const;
   BodyKind getKind(mlir::Operation *op) const { return nodes.lookup(op).kind; }
   /// Whether a vector is in memory: in an input, a result or a local array.
   bool isStored(mlir::Value value) const;
