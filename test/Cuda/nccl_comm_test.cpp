@@ -270,6 +270,7 @@ TEST_P(NcclComm, WhoLeavesByAnExceptionIsNotHeldUp) {
                   [&](Communicator &comm, conformance::Memory &) {
                     try {
                       const std::unique_ptr<Communicator> other = comm.duplicate();
+                      comm.barrier(); // both are connected
                       if (comm.getRank() == 1)
                         throw Error("no rows");
                       for (int i = 0; i < 500 && !hasLeft; ++i)
