@@ -21,7 +21,7 @@
 // CHECK-NOT: emitc.func @row_bias_rows
 // CHECK: emitc.func @row_scale_rows_update_scale(
 // CHECK: emitc.func @row_wide_rows_update_wide(
-// CHECK: emitc.func @run_update_parameters
+// CHECK: emitc.func @run_update_parameters{{.*}}specifiers = ["extern \22C\22", "__global__", "__launch_bounds__(256)"]
 // CHECK: call_opaque "kernels::runColumns"{{.*}}#emitc.opaque<"row_weight_rows_update_weight">, #emitc.opaque<"row_scale_rows_update_scale">, #emitc.opaque<"row_wide_rows_update_wide">
 
 // UNIT: for (int64_t row = begin + kernels::rowOfBlock<4>(); row < end; row += kernels::blockStep<4>())
