@@ -185,7 +185,7 @@ ATTENTION = [
     Defect("weights are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", behind="shared->weights.at(row, column) = keep ? weight : 0.0f;"),
     Defect("gradients are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", behind="quantum.add(space.timeSums, terms.time(query, key), dScore);"),
     Defect("gradients of keys are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", behind="shared->gradients.at(row, column) = pair.dScore;"),
-    Defect("the last four of a row has the next head's columns", PLAIN_TILES, PLAIN_TESTS, "inside && column + i < Size", "inside"),
+    Defect("the last four of a row has the next head's columns", PLAIN_TILES, PLAIN_TESTS, "isRow && column < Size", "isRow"),
     Defect("the row behind the last list is read", PLAIN_TILES, "AttentionPlain.ManyLists", "rows.begin + row < rows.end", "rows.begin + row <= rows.end"),
     Defect("a part of a diagonal is added twice", PLAIN, PLAIN_TESTS, "part * kRowsOfPart", "0"),
     Defect("sums are not scaled where a row has a new maximum", PLAIN, PLAIN_TESTS, "out.multiply(factors);", ";"),

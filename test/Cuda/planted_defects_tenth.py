@@ -3,6 +3,7 @@
 
 from planting import Defect
 
+PLAIN = "include/genrec_rt/kernels/cuda/attention/plain_tiles.h"
 DISTINCT, ATTENTION = "kernels/cuda/distinct.cu", "include/genrec_rt/kernels/cuda/attention"
 PRODUCTS, SIZED, PLANS = (
     "kernels/cuda/library_products.cu",
@@ -52,4 +53,9 @@ TENTH = [
     far("vectors of pairs", INTERACTION, "PairsOfVectors", "row * ldX", behind="interact(const genrec_domain *domain, const float *x, int64_t ldX, float *products) {"),
     far("sums of the library", PRODUCTS, "ProductsOfTheLibrary", "row * ldSums"),
     far("finished products", PRODUCTS, "ProductsOfTheLibrary", "row * p.ldY"),
+    # Words of four neighbours.
+    Defect("rows of products are taken for aligned", DISTINCT, "DistinctProducts.*", "columns % 4 == 0", "true"),
+    Defect("four columns are stored of the last three", PLAIN, "AttentionPlain.*", "first + 4 <= Size", "first < Size"),
+    Defect("rows of results are taken for aligned", PLAIN, "AttentionPlain.*", "to.takesWords()", "true"),
+    Defect("vectors of a row have no room between them", INTERACTION, "LinearProducts.PairsOf*", "Count * Rows::kApart + Rows::kPairs", "Rows::kFloats + Rows::kPairs"),
 ]  # fmt: skip

@@ -80,16 +80,26 @@ LaunchShape shapeOfTiles(int64_t rows, int64_t columns, int64_t parts) {
           dim3(kProductThreads)};
 }
 
-/// Writes what of a tile lies within [rows, columns] of `to`.
+/// Writes what of a tile lies within [rows, columns] of `to`: a thread's four neighbours at once
+/// where each row of `to` is aligned for that.
 __device__ void writeTile(const ProductTile &tile, int64_t firstRow, int64_t firstColumn,
                           int64_t rows, int64_t columns, float *to) {
-  for (int i = 0; i < kProductEach; ++i)
-    for (int j = 0; j < kProductEach; ++j) {
-      const int64_t row = firstRow + ProductTile::row() + i,
-                    column = firstColumn + ProductTile::column() + j;
-      if (row < rows && column < columns)
-        to[row * columns + column] = tile.sums[i][j];
-    }
+  static_assert(kProductEach == 4);
+  const int64_t column = firstColumn + ProductTile::column();
+  const bool areWhole = columns % 4 == 0 && reinterpret_cast<uintptr_t>(to) % 16 == 0;
+#pragma unroll
+  for (int i = 0; i < kProductEach; ++i) {
+    const int64_t row = firstRow + ProductTile::row() + i;
+    const float (&own)[kProductEach] = tile.sums[i];
+    if (row < rows && areWhole && column < columns)
+      storeWhole(to + row * columns + column,
+                 uint4{__float_as_uint(own[0]), __float_as_uint(own[1]), __float_as_uint(own[2]),
+                       __float_as_uint(own[3])});
+#pragma unroll
+    for (int j = 0; j < kProductEach; ++j)
+      if (row < rows && !areWhole && column + j < columns)
+        to[row * columns + column + j] = own[j];
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,6 +18,8 @@ namespace genrec::rt::cuda {
 namespace {
 
 constexpr int kTile = 64, kDepth = 16, kEach = 4, kSide = kTile / kEach;
+/// Four words between slices, which lanes write one element of each of: two in one bank, not 16.
+constexpr int kSlice = kTile + 4;
 static_assert(kThreads == kSide * kSide);
 
 /// An element of a factor, at `at` of either what was rounded before, or floats.
@@ -27,7 +29,7 @@ __device__ inline float factorAt(const Bf16 *rounded, const float *floats, bool 
 }
 
 /// sums += left^T right over `depth` slices: this thread's elements of the tile.
-__device__ void addSlices(const float (&left)[kDepth][kTile], const float (&right)[kDepth][kTile],
+__device__ void addSlices(const float (&left)[kDepth][kSlice], const float (&right)[kDepth][kSlice],
                           int depth, float (&sums)[kEach][kEach]) {
   const int row = threadIdx.x / kSide * kEach, column = threadIdx.x % kSide * kEach;
   for (int k = 0; k < depth; ++k)
@@ -40,7 +42,7 @@ __device__ void addSlices(const float (&left)[kDepth][kTile], const float (&righ
 
 /// Three blocks on a multiprocessor, which is 80 registers; ptxas takes 100 by itself.
 __global__ void __launch_bounds__(kThreads, 3) multiplyTiles(const LinearProduct p) {
-  __shared__ float left[kDepth][kTile], right[kDepth][kTile];
+  __shared__ float left[kDepth][kSlice], right[kDepth][kSlice];
   const int64_t rows = p.rows->count, columns = static_cast<int64_t>(blockIdx.y) * kTile;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTile; first < rows;
        first += static_cast<int64_t>(gridDim.x) * kTile) {
@@ -97,7 +99,7 @@ int64_t mostChunks(int64_t capacity) {
 }
 
 __global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction c, float *parts) {
-  __shared__ float left[kDepth][kTile], right[kDepth][kTile];
+  __shared__ float left[kDepth][kSlice], right[kDepth][kSlice];
   const int64_t rows = c.rows->count, each = chunkRows(rows);
   const int64_t begin = blockIdx.z * each, end = min(rows, begin + each);
   if (begin >= end)

@@ -41,11 +41,6 @@ struct alignas(16) Four {
     __builtin_memcpy(&four, &word, sizeof word);
     return four;
   }
-  __device__ __forceinline__ void store(float *to) const {
-    uint4 word;
-    __builtin_memcpy(&word, this, sizeof word);
-    cuda::storeWhole(to, word);
-  }
 };
 
 /// Rows of a tile in shared memory, in fours, the last one filled up with zeros. An odd number of
@@ -55,18 +50,26 @@ template <int Size, int Rows> struct TileRows {
   static constexpr int kStride = 4 * (kFours | 1);
   alignas(16) float values[Rows * kStride];
 
-  /// Rows behind the end of the list become zeros.
+  /// Rows behind the end of the list become zeros. Neighbouring lanes load neighbouring elements,
+  /// as nothing says that fours of them are aligned.
   template <class E>
   __device__ void load(const E *from, int64_t ld, int64_t first, int head, RowRange rows) {
-    for (int at = static_cast<int>(threadIdx.x); at < Rows * kFours; at += kPlainThreads) {
-      const int row = at / kFours, column = at % kFours * 4;
-      const bool inside = rows.begin + row < rows.end;
-      const E *of = from + (first + rows.begin + row) * ld + head * Size + column;
-      Four four;
+    constexpr int kWidth = 4 * kFours, kAtOnce = 4;
+    for (int base = static_cast<int>(threadIdx.x); base < Rows * kWidth;
+         base += kAtOnce * kPlainThreads) {
+      float loaded[kAtOnce];
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        four.values[i] = inside && column + i < Size ? toFloat(of[i]) : 0.0f;
-      four.store(values + row * kStride + column);
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int row = (base + i * kPlainThreads) / kWidth;
+        const int column = (base + i * kPlainThreads) % kWidth;
+        const bool isRow = row < Rows && rows.begin + row < rows.end;
+        const E *of = from + (first + rows.begin + row) * ld + head * Size + column;
+        loaded[i] = isRow && column < Size ? toFloat(*of) : 0.0f;
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        if (const int at = base + i * kPlainThreads; at < Rows * kWidth)
+          values[at / kWidth * kStride + at % kWidth] = loaded[i];
     }
   }
   __device__ Four four(int row, int number) const {
@@ -157,12 +160,26 @@ template <class C, int Size> struct OutputRows {
   /// Row `row` of the thread, to the first row of `to`.
   template <class Rows>
   __device__ void store(const Rows &to, int row, int lane, float factor) const {
+    const bool takesWords = Rows::kInWord == 4 && to.takesWords();
 #pragma unroll
-    for (int c = 0; c < kCount; ++c)
+    for (int c = 0; c < kCount; ++c) {
+      const int first = (lane + c * kLanes) * 4;
+      float four[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        if (const int column = (lane + c * kLanes) * 4 + e; column < Size)
-          to.storeOne(column, sums[row][c].values[e] * factor);
+        four[e] = sums[row][c].values[e] * factor;
+      if (takesWords && first + 4 <= Size) {
+        to.storeWord(0, first,
+                     uint4{__float_as_uint(four[0]), __float_as_uint(four[1]),
+                           __float_as_uint(four[2]), __float_as_uint(four[3])},
+                     to.ahead(0, first));
+        continue;
+      }
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (first + e < Size)
+          to.storeOne(first + e, four[e]);
+    }
   }
 
 private:
