@@ -81,6 +81,20 @@ __device__ inline float reduceAlone(const X &x, Combine combine) {
   return combineHalves<8>(totals, combine);
 }
 
+/// A lane's pack from element `first` on; `rest` behind the N-th element. Rows in memory may be
+/// aligned for whole packs, which only their addresses say here.
+template <int64_t N, class X, size_t V>
+__device__ inline void loadOwn(const X &x, int64_t slot, int64_t first, float rest,
+                               float (&own)[V]) {
+  constexpr auto kSize = static_cast<int64_t>(V);
+  if constexpr (std::is_pointer_v<X> && V > 1)
+    if (first + kSize <= N && reinterpret_cast<uintptr_t>(x + first) % sizeof(own) == 0)
+      return loadPack<kSize>(x + first, own);
+#pragma unroll
+  for (int64_t c = 0; c < kSize; ++c)
+    own[c] = first + c < N ? elementOf(x, slot + c, first + c) : rest;
+}
+
 /// Columns lie on 16 / V lanes; where there are more lanes, the next elements of a column come from
 /// the next 16 / V of them.
 template <int64_t N, int64_t L, int64_t V, class X, class Combine>
@@ -94,11 +108,7 @@ __device__ inline float reduceByShuffles(const X &x, Combine combine) {
 #pragma unroll
   for (int64_t pack = 0; pack < kPacks<N, L, V>; ++pack) {
     float own[V];
-#pragma unroll
-    for (int64_t c = 0; c < V; ++c) {
-      const int64_t element = firstOfPack<L, V>(pack) + c;
-      own[c] = element < N ? elementOf(x, pack * V + c, element) : Combine::kRest;
-    }
+    loadOwn<N>(x, pack * V, firstOfPack<L, V>(pack), Combine::kRest, own);
 #pragma unroll
     for (int64_t round = 0; round < kRounds; ++round)
 #pragma unroll
