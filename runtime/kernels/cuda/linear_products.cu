@@ -28,21 +28,27 @@ __device__ inline float factorAt(const Bf16 *rounded, const float *floats, bool 
   return rounded ? toFloat(rounded[at]) : factor(rounds, floats[at]);
 }
 
+struct alignas(16) Each {
+  float x[kEach];
+};
+
 /// sums += left^T right over `depth` slices: this thread's elements of the tile.
 __device__ void addSlices(const float (&left)[kDepth][kSlice], const float (&right)[kDepth][kSlice],
                           int depth, float (&sums)[kEach][kEach]) {
   const int row = threadIdx.x / kSide * kEach, column = threadIdx.x % kSide * kEach;
-  for (int k = 0; k < depth; ++k)
+  for (int k = 0; k < depth; ++k) {
+    const auto rows = loadWhole<Each>(&left[k][row]), columns = loadWhole<Each>(&right[k][column]);
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
 #pragma unroll
       for (int j = 0; j < kEach; ++j)
-        sums[i][j] = fmaf(left[k][row + i], right[k][column + j], sums[i][j]);
+        sums[i][j] = fmaf(rows.x[i], columns.x[j], sums[i][j]);
+  }
 }
 
 /// Three blocks on a multiprocessor, which is 80 registers; ptxas takes 100 by itself.
 __global__ void __launch_bounds__(kThreads, 3) multiplyTiles(const LinearProduct p) {
-  __shared__ float left[kDepth][kSlice], right[kDepth][kSlice];
+  alignas(16) __shared__ float left[kDepth][kSlice], right[kDepth][kSlice];
   const int64_t rows = p.rows->count, columns = static_cast<int64_t>(blockIdx.y) * kTile;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTile; first < rows;
        first += static_cast<int64_t>(gridDim.x) * kTile) {
@@ -99,7 +105,7 @@ int64_t mostChunks(int64_t capacity) {
 }
 
 __global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction c, float *parts) {
-  __shared__ float left[kDepth][kSlice], right[kDepth][kSlice];
+  alignas(16) __shared__ float left[kDepth][kSlice], right[kDepth][kSlice];
   const int64_t rows = c.rows->count, each = chunkRows(rows);
   const int64_t begin = blockIdx.z * each, end = min(rows, begin + each);
   if (begin >= end)

@@ -43,13 +43,22 @@ __device__ inline int64_t threadsInGrid() { return static_cast<int64_t>(gridDim.
 /// build checks the alignment of what a reference is bound to, not that of a struct that is copied,
 /// and tells of places that call these.
 #if defined(GENREC_SIMT)
+namespace detail {
+/// 16 bytes that the host's compiler does not cut into two.
+typedef uint32_t Whole16 __attribute__((vector_size(16), may_alias));
+template <class T> using Whole = std::conditional_t<sizeof(T) == 16, Whole16, T>;
+} // namespace detail
 template <class T> [[gnu::always_inline]] inline T loadWhole(const void *from) {
-  const T &checked = *static_cast<const T *>(from);
-  return checked;
+  const detail::Whole<T> &checked = *static_cast<const detail::Whole<T> *>(from);
+  const detail::Whole<T> whole = checked;
+  T value;
+  __builtin_memcpy(&value, &whole, sizeof value);
+  return value;
 }
 template <class T> [[gnu::always_inline]] inline void storeWhole(void *to, T value) {
-  T &checked = *static_cast<T *>(to);
-  checked = value;
+  detail::Whole<T> whole, &checked = *static_cast<detail::Whole<T> *>(to);
+  __builtin_memcpy(&whole, &value, sizeof value);
+  checked = whole;
 }
 #else
 template <class T> __device__ __forceinline__ T loadWhole(const void *from) {

@@ -37,23 +37,30 @@ struct ProductTile {
   template <bool LeftAcross, bool RightAcross, class Left, class Right>
   __device__ void add(int64_t begin, int64_t end, const Left &left, const Right &right) {
     constexpr int kPadded = kProductTile + 4;
-    __shared__ float lefts[kProductSteps][kPadded], rights[kProductSteps][kPadded];
+    alignas(16) __shared__ float lefts[kProductSteps][kPadded], rights[kProductSteps][kPadded];
     for (int64_t first = begin; first < end; first += kProductSteps) {
       load<LeftAcross>(lefts, first, end, left);
       load<RightAcross>(rights, first, end, right);
       __syncthreads();
       const int steps = end - first < kProductSteps ? static_cast<int>(end - first) : kProductSteps;
-      for (int step = 0; step < steps; ++step)
+      for (int step = 0; step < steps; ++step) {
+        const auto left4 = loadWhole<Each>(&lefts[step][row()]);
+        const auto right4 = loadWhole<Each>(&rights[step][column()]);
 #pragma unroll
         for (int i = 0; i < kProductEach; ++i)
 #pragma unroll
           for (int j = 0; j < kProductEach; ++j)
-            sums[i][j] = fmaf(lefts[step][row() + i], rights[step][column() + j], sums[i][j]);
+            sums[i][j] = fmaf(left4.x[i], right4.x[j], sums[i][j]);
+      }
       __syncthreads(); // the next steps are written there
     }
   }
 
 private:
+  struct alignas(16) Each {
+    float x[kProductEach];
+  };
+
   template <bool Across, class Side>
   __device__ static void load(float (&to)[kProductSteps][kProductTile + 4], int64_t first,
                               int64_t end, const Side &side) {
