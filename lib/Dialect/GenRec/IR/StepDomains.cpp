@@ -18,7 +18,7 @@ static FlatSymbolRefAttr declareDomain(ModelOp model, StringRef name, DomainKind
   return FlatSymbolRefAttr::get(domain.getSymNameAttr());
 }
 
-static std::string numbered(StringRef name, uint64_t number) {
+static std::string nameWithNumber(StringRef name, uint64_t number) {
   return number == 1 ? name.str() : (name + "_" + Twine(number)).str();
 }
 
@@ -36,14 +36,13 @@ static std::string findFreeName(ModelOp model, StringRef name) {
   uint64_t number = 1;
   while (taken.contains(number))
     ++number;
-  return numbered(name, number);
+  return nameWithNumber(name, number);
 }
 
-FlatSymbolRefAttr genrec::declareStepDomain(ModelOp model, StringRef name,
-                                            bool reuse) {
+FlatSymbolRefAttr genrec::declareStepDomain(ModelOp model, StringRef name, bool reuse) {
   uint64_t number = 1;
   while (Operation *taken =
-             reuse ? SymbolTable::lookupSymbolIn(model, numbered(name, number++)) : nullptr) {
+             reuse ? SymbolTable::lookupSymbolIn(model, nameWithNumber(name, number++)) : nullptr) {
     auto domain = dyn_cast<DomainOp>(taken);
     if (domain && domain.getKind() == DomainKind::step)
       return FlatSymbolRefAttr::get(domain.getSymNameAttr());
@@ -61,13 +60,11 @@ Value genrec::getFixedRows(ProgramOp program, int64_t count) {
   for (auto rows : body.getOps<FixedRowsOp>())
     if (static_cast<int64_t>(rows.getCount()) == count)
       return rows.getDomain();
-  FlatSymbolRefAttr domain =
-      declareStepDomain(getModel(program), "rows_" + std::to_string(count),
-                        /*reuse=*/true);
+  FlatSymbolRefAttr domain = declareStepDomain(getModel(program), "rows_" + std::to_string(count),
+                                               /*reuse=*/true);
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   return FixedRowsOp::create(builder, program.getLoc(),
-                             DomainType::get(program.getContext(), domain),
-                             count)
+                             DomainType::get(program.getContext(), domain), count)
       .getDomain();
 }
 
@@ -76,14 +73,12 @@ int64_t genrec::getSharedRowCount(Type shared) {
   return tensor.getRank() == 2 ? tensor.getDimSize(0) : 1;
 }
 
-Value genrec::viewSharedAsRows(OpBuilder &builder, Location loc, Value x,
-                               Value domain) {
+Value genrec::viewSharedAsRows(OpBuilder &builder, Location loc, Value x, Value domain) {
   auto tensor = cast<RankedTensorType>(x.getType());
   ArrayRef<int64_t> shape = tensor.getShape();
   if (shape.size() == 2)
     shape = shape.drop_front();
   FlatSymbolRefAttr symbol = cast<DomainType>(domain.getType()).getDomain();
-  return SharedRowsOp::create(
-      builder, loc, getRowsType(symbol, shape, tensor.getElementType()), x,
-      domain);
+  return SharedRowsOp::create(builder, loc, getRowsType(symbol, shape, tensor.getElementType()), x,
+                              domain);
 }
