@@ -34,9 +34,6 @@ TypePtr valueType(const TypePtr &type) {
   }
 }
 
-bool isText(Type::type id) {
-  return arrow::is_base_binary_like(id) || id == Type::FIXED_SIZE_BINARY;
-}
 bool isDate(Type::type id) { return id == Type::DATE32 || id == Type::DATE64; }
 
 /// The integer that holds both; int64 also beside a uint64, whose values are checked.
@@ -176,7 +173,7 @@ TypePtr commonKeyType(const TypePtr &a, const TypePtr &given) {
     return a;
   if (idA == Type::NA)
     return b;
-  if (isText(idA) && isText(idB))
+  if (isText(*a) && isText(*b))
     return arrow::binary();
   if (arrow::is_integer(idA) && arrow::is_integer(idB))
     return commonInteger(*a, *b);
@@ -192,7 +189,7 @@ TypePtr commonKeyType(const TypePtr &a, const TypePtr &given) {
 
 void widenKey(ChunkColumn &column, const DataType &from, const DataType &to) {
   const bool isNull = from.id() == Type::NA;
-  if (from.Equals(to) || isText(to.id()) || (isNull && bytesOfValue(to) == 0))
+  if (from.Equals(to) || isText(to) || (isNull && bytesOfValue(to) == 0))
     return;
   const int64_t size = bytesOfValue(to),
                 count = static_cast<int64_t>(column.stringOffsets.size()) - 1;

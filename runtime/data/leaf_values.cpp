@@ -134,12 +134,6 @@ void convertStrings(const arrow::Array &array, ChunkColumn &out) {
   }
 }
 
-/// Strings, with a length per value, or fixed-size bytes.
-bool isText(Type::type id) {
-  return id == Type::STRING || id == Type::LARGE_STRING || id == Type::BINARY ||
-         id == Type::LARGE_BINARY || id == Type::FIXED_SIZE_BINARY;
-}
-
 /// Keeps the bytes of each value as they are; of a bool, one byte.
 void keepBytes(const arrow::Array &array, ChunkColumn &out) {
   const bool isBool = array.type_id() == Type::BOOL;
@@ -226,6 +220,10 @@ bool isReadableInt64(const arrow::DataType &from, std::string &why) {
 
 } // namespace
 
+bool isText(const arrow::DataType &type) {
+  return arrow::is_base_binary_like(type.id()) || type.id() == Type::FIXED_SIZE_BINARY;
+}
+
 int64_t bytesOfValue(const arrow::DataType &type) {
   if (type.id() == Type::DICTIONARY || type.id() == Type::BOOL || !arrow::is_fixed_width(type.id()))
     return 0;
@@ -254,7 +252,7 @@ bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
   if (id == Type::DICTIONARY)
     return isReadable(*static_cast<const arrow::DictionaryType &>(from).value_type(), type, why);
   if (type == GENREC_KEY)
-    return isText(id) || id == Type::BOOL || bytesOfValue(from) > 0;
+    return isText(from) || id == Type::BOOL || bytesOfValue(from) > 0;
   bool isFloat = id == Type::FLOAT || id == Type::HALF_FLOAT;
   switch (type) {
   case GENREC_I1:
@@ -272,7 +270,7 @@ bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
   case GENREC_BF16:
     return isFloat;
   default:
-    return isText(id);
+    return isText(from);
   }
 }
 
@@ -286,7 +284,7 @@ void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentVa
     return out.stringOffsets.assign(static_cast<size_t>(array.length()) + 1, 0);
   if (array.type_id() == Type::DICTIONARY)
     return convertDictionary(static_cast<const arrow::DictionaryArray &>(array), type, out);
-  if (type == GENREC_STRING || (type == GENREC_KEY && isText(array.type_id())))
+  if (type == GENREC_STRING || (type == GENREC_KEY && isText(*array.type())))
     return convertStrings(array, out);
   if (type == GENREC_KEY)
     return keepBytes(array, out);

@@ -30,6 +30,9 @@ void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentVali
 void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentValid, int32_t type,
                  ChunkColumn &out);
 
+/// Whether a file's type is one of strings, with a length per value, or of fixed-size bytes.
+bool isText(const arrow::DataType &type);
+
 /// Bytes of a value of a file's type where all have equally many; 0 for others: text, bools,
 /// dictionaries.
 int64_t bytesOfValue(const arrow::DataType &type);
