@@ -17,7 +17,7 @@ JOINED_GRADIENTS = [
     Defect("silu grows as its sigmoid does", ROWS, ELSEWHERE, "s * (1.0f + x * (1.0f - s))", "s * (1.0f - s)"),
     Defect("both of a pair are of the first one's x", ROWS, BEHIND, "packFactors(gradientOfSilu(low, of[0]), gradientOfSilu(high, of[1]))", "packFactors(gradientOfSilu(low, of[0]), gradientOfSilu(high, of[0]))"),
     Defect("gradients below the least normal number stay in pairs", ROWS, BEHIND, "packFactors(gradientOfSilu(low, of[0]), gradientOfSilu(high, of[1]))", "packBf16(gradientOfSilu(low, of[0]), gradientOfSilu(high, of[1]))"),
-    Defect("x is of the first columns", ROWS, ELSEWHERE, "x[column]", "x[0]"),
+    Defect("x is of the first columns", ROWS, ELSEWHERE, "loadWhole<uint4>(x + row * ldX + column)", "loadWhole<uint4>(x + row * ldX)"),
     Defect("rows of x are as wide as those of their gradient", ROWS, BEHIND, "x + row * ldX + column", "x + row * ld + column", behind="return {to + row * ld + column, ld,"),
     Defect("halves of a word that leave are of one x", ROWS, WIDE, "gradient(values.z, of.z)", "gradient(values.z, of.x)"),
     Defect("x is of the columns that left first", STORES, WIDE, "to.ahead(row, begin + column)", "to.ahead(row, column)"),

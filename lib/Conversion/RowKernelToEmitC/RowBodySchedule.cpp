@@ -152,7 +152,7 @@ std::vector<ColumnLoop> BodySchedule::getColumnLoops() const {
   std::vector<ColumnLoop> loops;
   llvm::DenseSet<Value> seen;
   for (Operation &op : getKernel().getBody().front()) {
-    if (!isa<RowConcatOp, RowYieldOp>(op))
+    if (!isa<RowConcatOp>(op) && !op.hasTrait<OpTrait::IsTerminator>())
       continue;
     for (Value value : op.getOperands()) {
       if (!columns.contains(value.getDefiningOp()) || !seen.insert(value).second)
