@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace genrec::rt {
@@ -34,6 +35,39 @@ int32_t idFeature(const genrec_model_desc &model, int32_t domain) {
   }
   return found;
 }
+
+/// Files of an earlier export, which are back under their names where the new one fails.
+class EarlierFiles {
+public:
+  ~EarlierFiles() { // takes no memory: there may be none
+    for (auto file = moved.rbegin(); file != moved.rend(); ++file)
+      rename(file->aside.c_str(), file->path.c_str());
+  }
+  void move(const std::string &path) {
+    struct stat status{};
+    const bool isFolder = lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    moved.push_back({path, path + ".before"});
+    if (!isFolder && rename(path.c_str(), moved.back().aside.c_str()) == 0)
+      return;
+    const int reason = isFolder ? EISDIR : errno;
+    moved.pop_back();
+    errno = reason;
+    if (reason != ENOENT)
+      throwFileError("replace", path);
+  }
+  /// The new ones are there.
+  void remove() {
+    for (const File &file : moved)
+      unlink(file.aside.c_str());
+    moved.clear();
+  }
+
+private:
+  struct File {
+    std::string path, aside;
+  };
+  std::vector<File> moved; ///< in order
+};
 
 class Exporter {
 public:
@@ -83,12 +117,13 @@ private:
   /// another file changes and come back last: --init takes no folder without them, so never files
   /// of two exports.
   void commit() {
-    const std::string first = flags.out + "/" + kParameterFile;
-    if (unlink(first.c_str()) != 0 && errno != ENOENT)
-      throwFileError("replace", first);
+    EarlierFiles earlier;
+    for (const Json &file : written)
+      earlier.move(file["file"].get<std::string>());
     syncFolder(flags.out);
     for (auto file = files.rbegin(); file != files.rend(); ++file)
       (*file)->commit();
+    earlier.remove();
   }
 
   /// Parameters or tables, without optimizer states.

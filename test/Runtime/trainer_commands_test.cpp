@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 namespace genrec::rt::test {
 namespace {
@@ -204,8 +205,7 @@ TEST_F(TrainerTest, AnExportIsWholeOrNotTaken) {
       << ran.err;
 }
 
-// What a killed export leaves: parameters are gone before another file changes.
-TEST_F(TrainerTest, AnExportThatCannotTakeItsPlaceHasNoParameters) {
+TEST_F(TrainerTest, AnExportThatCannotTakeItsPlaceLeavesTheOneBefore) {
   ASSERT_EQ(runCommand(training("c", {"--max-steps", "1"})).status, 0);
   const std::string out = folder / "out";
   std::filesystem::create_directories(out + "/tables.safetensors/x"); // no file can replace it
@@ -213,7 +213,16 @@ TEST_F(TrainerTest, AnExportThatCannotTakeItsPlaceHasNoParameters) {
   Ran ran = runCommand({"export", "--checkpoint", folder / "c", "--out", out, "--catalogue",
                         "movies=" + folder / "movies.parquet"});
   EXPECT_EQ(ran.status, 1);
-  EXPECT_FALSE(std::filesystem::exists(out + "/parameters.safetensors"));
+  EXPECT_NE(ran.err.find("cannot replace " + out + "/tables.safetensors: Is a directory"),
+            std::string::npos)
+      << ran.err;
+  std::string before;
+  std::getline(std::ifstream(out + "/parameters.safetensors"), before);
+  EXPECT_EQ(before, "of an export before");
+  std::set<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(out))
+    names.insert(entry.path().filename());
+  EXPECT_EQ(names, (std::set<std::string>{"parameters.safetensors", "tables.safetensors"}));
 }
 
 TEST_F(TrainerTest, InfoDescribesTheModel) {
