@@ -92,9 +92,7 @@ __device__ void writeTile(const ProductTile &tile, int64_t firstRow, int64_t fir
     const int64_t row = firstRow + ProductTile::row() + i;
     const float (&own)[kProductEach] = tile.sums[i];
     if (row < rows && areWhole && column < columns)
-      storeWhole(to + row * columns + column,
-                 uint4{__float_as_uint(own[0]), __float_as_uint(own[1]), __float_as_uint(own[2]),
-                       __float_as_uint(own[3])});
+      storeWhole(to + row * columns + column, Floats<4>{own[0], own[1], own[2], own[3]});
 #pragma unroll
     for (int j = 0; j < kProductEach; ++j)
       if (row < rows && !areWhole && column + j < columns)

@@ -10,6 +10,7 @@
 #include "genrec_rt/kernels/cuda/activation.h"
 #include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/product_tile.h"
 
 #include <algorithm>
 
@@ -17,10 +18,8 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kTile = 64, kDepth = 16, kEach = 4, kSide = kTile / kEach;
-/// Four words between slices, which lanes write one element of each of: two in one bank, not 16.
-constexpr int kSlice = kTile + 4;
-static_assert(kThreads == kSide * kSide);
+constexpr int kTile = kProductTile, kDepth = kProductSteps, kEach = kProductEach;
+static_assert(kThreads == kProductThreads);
 
 /// An element of a factor, at `at` of either what was rounded before, or floats.
 __device__ inline float factorAt(const Bf16 *rounded, const float *floats, bool rounds,
@@ -28,27 +27,9 @@ __device__ inline float factorAt(const Bf16 *rounded, const float *floats, bool 
   return rounded ? toFloat(rounded[at]) : factor(rounds, floats[at]);
 }
 
-struct alignas(16) Each {
-  float x[kEach];
-};
-
-/// sums += left^T right over `depth` slices: this thread's elements of the tile.
-__device__ void addSlices(const float (&left)[kDepth][kSlice], const float (&right)[kDepth][kSlice],
-                          int depth, float (&sums)[kEach][kEach]) {
-  const int row = threadIdx.x / kSide * kEach, column = threadIdx.x % kSide * kEach;
-  for (int k = 0; k < depth; ++k) {
-    const auto rows = loadWhole<Each>(&left[k][row]), columns = loadWhole<Each>(&right[k][column]);
-#pragma unroll
-    for (int i = 0; i < kEach; ++i)
-#pragma unroll
-      for (int j = 0; j < kEach; ++j)
-        sums[i][j] = fmaf(rows.x[i], columns.x[j], sums[i][j]);
-  }
-}
-
 /// Three blocks on a multiprocessor, which is 80 registers; ptxas takes 100 by itself.
 __global__ void __launch_bounds__(kThreads, 3) multiplyTiles(const LinearProduct p) {
-  alignas(16) __shared__ float left[kDepth][kSlice], right[kDepth][kSlice];
+  alignas(16) __shared__ ProductSide left, right;
   const int64_t rows = p.rows->count, columns = static_cast<int64_t>(blockIdx.y) * kTile;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTile; first < rows;
        first += static_cast<int64_t>(gridDim.x) * kTile) {
@@ -70,11 +51,10 @@ __global__ void __launch_bounds__(kThreads, 3) multiplyTiles(const LinearProduct
         right[k][c] = isThere ? factor(p.bf16, p.weight[place]) : 0.0f;
       }
       __syncthreads();
-      addSlices(left, right, depth, sums);
+      ProductTile::addSteps(left, right, depth, sums);
       __syncthreads();
     }
-    const int64_t row = first + threadIdx.x / kSide * kEach;
-    const int64_t column = columns + threadIdx.x % kSide * kEach;
+    const int64_t row = first + ProductTile::row(), column = columns + ProductTile::column();
     for (int i = 0; i < kEach && row + i < rows; ++i)
       for (int j = 0; j < kEach && column + j < p.n; ++j) {
         float t = sums[i][j];
@@ -105,7 +85,7 @@ int64_t mostChunks(int64_t capacity) {
 }
 
 __global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction c, float *parts) {
-  alignas(16) __shared__ float left[kDepth][kSlice], right[kDepth][kSlice];
+  alignas(16) __shared__ ProductSide left, right;
   const int64_t rows = c.rows->count, each = chunkRows(rows);
   const int64_t begin = blockIdx.z * each, end = min(rows, begin + each);
   if (begin >= end)
@@ -139,12 +119,12 @@ __global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction 
     }
     __syncthreads();
     load(base + kDepth);
-    addSlices(left, right, static_cast<int>(min(end - base, static_cast<int64_t>(kDepth))), sums);
+    ProductTile::addSteps(left, right,
+                          static_cast<int>(min(end - base, static_cast<int64_t>(kDepth))), sums);
     __syncthreads();
   }
   float *part = parts + blockIdx.z * c.k * c.n;
-  const int64_t row = firstK + threadIdx.x / kSide * kEach;
-  const int64_t column = firstN + threadIdx.x % kSide * kEach;
+  const int64_t row = firstK + ProductTile::row(), column = firstN + ProductTile::column();
   for (int i = 0; i < kEach && row + i < c.k; ++i)
     for (int j = 0; j < kEach && column + j < c.n; ++j)
       part[(row + i) * c.n + column + j] = sums[i][j];

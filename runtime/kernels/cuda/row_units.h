@@ -15,11 +15,6 @@ constexpr int kUnitThreads = 256;
 /// Enough to fill a device several times; their threads go on with other rows.
 constexpr int64_t kMostUnitBlocks = std::min<int64_t>(kMostBlocks, 4096);
 
-/// N floats that lie together, aligned to all of them.
-template <int N> struct alignas(4 * N) Floats {
-  float x[N];
-};
-
 /// A launch for `rows` rows of `units` units each, of which a thread has `rowsAtOnce` rows: 2^shift
 /// threads share a row; blocks in y share its units, those in x the rows.
 struct UnitShape {

@@ -39,6 +39,11 @@ __device__ inline int64_t threadInGrid() {
 }
 __device__ inline int64_t threadsInGrid() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
+/// N floats that lie together, aligned to all of them.
+template <int N> struct alignas(4 * N) Floats {
+  float x[N];
+};
+
 /// Loads or stores a value of several words at once, at an address aligned for it. The emulated
 /// build checks the alignment of what a reference is bound to, not that of a struct that is copied,
 /// and tells of places that call these.
