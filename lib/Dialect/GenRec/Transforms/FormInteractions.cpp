@@ -24,8 +24,9 @@ struct Dot {
 /// Vectors of which a concatenation has the dot products of all pairs.
 struct Interaction {
   SmallVector<Dot> dots;
-  SmallVector<Value> vectors; ///< in the order that the op gets them
-  bool self = false;          ///< of each vector with itself, too
+  SmallVector<Value> vectors;   ///< in the order that the op gets them
+  SmallVector<int64_t> columns; ///< of the dots in its result; empty if a pair is missing or twice
+  bool self = false;            ///< of each vector with itself, too
 };
 } // namespace
 
@@ -36,8 +37,7 @@ static std::optional<Dot> matchDot(OpOperand &use) {
       !getRowDomain(sum.getType()) || !getElementTypeOrSelf(sum.getType()).isF32())
     return std::nullopt;
   auto product = sum.getX().getDefiningOp<MulOp>();
-  if (!product || !product->hasOneUse() ||
-      product.getLhs().getType() != product.getRhs().getType())
+  if (!product || !product->hasOneUse() || product.getLhs().getType() != product.getRhs().getType())
     return std::nullopt;
   return Dot{use.getOperandNumber(), product.getLhs(), product.getRhs()};
 }
@@ -49,8 +49,7 @@ static int64_t getColumn(int64_t i, int64_t j, bool self) {
   return (self ? i * (i + 1) / 2 : i * (i - 1) / 2) + j;
 }
 
-/// The columns of the dot products where the op gets `vectors` in this order; empty if a pair is
-/// missing or there twice.
+/// The columns of the dot products where the op gets the vectors in their order.
 static SmallVector<int64_t> findColumns(const Interaction &all) {
   llvm::DenseMap<Value, int64_t> numbers;
   for (Value vector : all.vectors)
@@ -69,8 +68,8 @@ static SmallVector<int64_t> findColumns(const Interaction &all) {
 }
 
 /// Whether the columns are 0, 1, 2, …, of operands one behind another.
-static bool isInOrder(const Interaction &all, ArrayRef<int64_t> columns) {
-  for (auto [index, column] : llvm::enumerate(columns))
+static bool isInOrder(const Interaction &all) {
+  for (auto [index, column] : llvm::enumerate(all.columns))
     if (column != static_cast<int64_t>(index) ||
         all.dots[index].operand != all.dots.front().operand + index)
       return false;
@@ -87,7 +86,8 @@ static void orderVectors(Interaction &all) {
       vectors.insert(isSecondFirst ? dot.lhs : dot.rhs);
     }
     all.vectors.assign(vectors.begin(), vectors.end());
-    if (isInOrder(all, findColumns(all)))
+    all.columns = findColumns(all);
+    if (isInOrder(all))
       return;
   }
 }
@@ -110,7 +110,7 @@ static std::vector<Interaction> findInteractions(ConcatColumnsOp concat, int64_t
   std::vector<Interaction> interactions;
   for (auto &[leader, all] : found) {
     orderVectors(all);
-    if (static_cast<int64_t>(all.vectors.size()) >= leastVectors && !findColumns(all).empty())
+    if (static_cast<int64_t>(all.vectors.size()) >= leastVectors && !all.columns.empty())
       interactions.push_back(std::move(all));
   }
   return interactions;
@@ -133,16 +133,15 @@ static void buildInteraction(ConcatColumnsOp concat, const Interaction &all,
       builder, loc, getRowsType(domain, {count * getRowSize(type)}, element), all.vectors);
   auto products = DotInteractionOp::create(builder, loc, getRowsType(domain, {pairs}, element),
                                            joined, count, all.self, /*bf16=*/false);
-  SmallVector<int64_t> columns = findColumns(all);
-  if (isInOrder(all, columns)) {
+  if (isInOrder(all)) {
     for (const Dot &dot : all.dots)
       replacements[dot.operand] = Value();
     replacements[all.dots.front().operand] = products;
     return;
   }
-  for (auto [dot, column] : llvm::zip_equal(all.dots, columns))
-    replacements[dot.operand] = SliceColumnsOp::create(
-        builder, loc, getRowsType(domain, {1}, element), products, column);
+  for (auto [dot, column] : llvm::zip_equal(all.dots, all.columns))
+    replacements[dot.operand] =
+        SliceColumnsOp::create(builder, loc, getRowsType(domain, {1}, element), products, column);
 }
 
 namespace {
@@ -152,8 +151,8 @@ struct FormInteractions : genrec::impl::FormInteractionsBase<FormInteractions> {
   void runOnOperation() override {
     Decisions decisions("form-interactions");
     for (auto program : getOperation().getBody().front().getOps<ProgramOp>())
-      for (auto concat : llvm::make_early_inc_range(
-               program.getBody().front().getOps<ConcatColumnsOp>()))
+      for (auto concat :
+           llvm::make_early_inc_range(program.getBody().front().getOps<ConcatColumnsOp>()))
         formIn(program, concat, decisions);
     decisions.attachTo(getOperation());
   }
