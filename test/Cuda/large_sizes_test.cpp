@@ -94,27 +94,41 @@ TEST(LargeSizes, GatherScatterPool) {
     });
 }
 
+/// Rows, each `step` floats behind the last, times a weight and back, as both kinds of products
+/// take them.
+struct FarProduct {
+  FarProduct(const genrec_domain *rows, int64_t count, int64_t in, int64_t out, int64_t step)
+      : x(count, in, step), y(count, out, step), pre(count, out, step), residual(count, out, step),
+        weight(Floats(in * out, 0.25f)), gradient{Floats(in * out)} {
+    product.rows = sums.rows = rows, product.capacity = sums.capacity = count;
+    product.k = sums.k = in, product.n = sums.n = out;
+    product.x = sums.x = x.data(), product.ldX = sums.ldX = step, product.weight = weight.data();
+    product.residual = residual.data(), product.ldResidual = step;
+    product.pre = pre.data(), product.ldPre = step, product.y = y.data(), product.ldY = step;
+    sums.y = y.data(), sums.ldY = step, sums.out = gradient.data();
+  }
+  Floats results() {
+    Floats all;
+    y.addTo(all), pre.addTo(all), addTo(all, gradient);
+    return all;
+  }
+
+  Spread x, y, pre, residual;
+  Copy<float> weight, gradient;
+  LinearProduct product;
+  RowContraction sums;
+};
+
 TEST(LargeSizes, ProductsOfRows) {
   constexpr int64_t kIn = 5, kOut = 3;
   auto host = makeRoot(3, random);
   DeviceDomain rows(*host);
   expectSame([&](int64_t step) {
-    Spread x(3, kIn, step), y(3, kOut, step), pre(3, kOut, step), residual(3, kOut, step);
-    Copy<float> weight(Floats(kIn * kOut, 0.25f)), out{Floats(kIn * kOut)};
-    LinearProduct product;
-    product.rows = rows.get(), product.capacity = 3, product.k = kIn, product.n = kOut;
-    product.x = x.data(), product.ldX = step, product.weight = weight.data();
-    product.residual = residual.data(), product.ldResidual = step;
-    product.pre = pre.data(), product.ldPre = step, product.y = y.data(), product.ldY = step;
-    multiply(product, testStream());
-    RowContraction sums;
-    sums.rows = rows.get(), sums.capacity = 3, sums.k = kIn, sums.n = kOut;
-    sums.x = x.data(), sums.ldX = step, sums.y = y.data(), sums.ldY = step, sums.out = out.data();
+    FarProduct far(rows.get(), 3, kIn, kOut, step);
+    multiply(far.product, testStream());
     Scratch scratch(contractionScratchBytes(3, kIn, kOut));
-    contractRows(sums, scratch.data(), testStream());
-    Floats all;
-    y.addTo(all), pre.addTo(all), addTo(all, out);
-    return all;
+    contractRows(far.sums, scratch.data(), testStream());
+    return far.results();
   });
 }
 
@@ -124,26 +138,15 @@ TEST(LargeSizes, ProductsOfTheLibrary) {
   auto host = makeRoot(2, random);
   DeviceDomain rows(*host);
   expectSame([&](int64_t step) {
-    Spread x(2, kSize, step), y(2, kSize, step), pre(2, kSize, step), residual(2, kSize, step);
-    Copy<float> weight(Floats(kSize * kSize, 0.25f)), out{Floats(kSize * kSize)};
-    LinearProduct product;
-    product.rows = rows.get(), product.capacity = 2, product.k = product.n = kSize;
-    product.x = x.data(), product.ldX = step, product.weight = weight.data();
-    product.activation = Activation::silu;
-    product.residual = residual.data(), product.ldResidual = step;
-    product.pre = pre.data(), product.ldPre = step, product.y = y.data(), product.ldY = step;
-    EXPECT_TRUE(libraryTakes(product));
-    Scratch scratch(fastestScratchBytes(product));
-    multiplyFastest(product, scratch.data(), testStream());
-    RowContraction sums;
-    sums.rows = rows.get(), sums.capacity = 2, sums.k = sums.n = kSize;
-    sums.x = x.data(), sums.ldX = step, sums.y = y.data(), sums.ldY = step, sums.out = out.data();
-    EXPECT_TRUE(libraryTakes(sums));
-    Scratch more(fastestScratchBytes(sums));
-    contractFastest(sums, more.data(), testStream());
-    Floats all;
-    y.addTo(all), pre.addTo(all), addTo(all, out);
-    return all;
+    FarProduct far(rows.get(), 2, kSize, kSize, step);
+    far.product.activation = Activation::silu;
+    EXPECT_TRUE(libraryTakes(far.product));
+    Scratch scratch(fastestScratchBytes(far.product));
+    multiplyFastest(far.product, scratch.data(), testStream());
+    EXPECT_TRUE(libraryTakes(far.sums));
+    Scratch more(fastestScratchBytes(far.sums));
+    contractFastest(far.sums, more.data(), testStream());
+    return far.results();
   });
 }
 

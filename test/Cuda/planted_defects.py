@@ -20,6 +20,7 @@ from planted_defects_edges import EDGES
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_joined import JOINED_GRADIENTS
 from planted_defects_later import LATER
+from planted_defects_library import LIBRARY_DEFECTS
 from planted_defects_models import MODELS
 from planted_defects_promises import PROMISES
 from planted_defects_steps import STEPS_AND_EXCHANGES
@@ -38,7 +39,6 @@ TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/
 STORE, STORE_KERNELS = "embedding/cuda/store.cu", "embedding/cuda/store_kernels.h"
 SEARCH, ERASE = "include/genrec_rt/cuda/bucket_search.h", "embedding/cuda/store_erase.cu"
 CACHE_KERNELS = "embedding/cuda/cache_kernels.h"
-LIBRARY, SIZED, RANK = KERNELS + "library_products.cu", KERNELS + "library_sized_products.cu", KERNELS + "rank.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
 FIND_DEVICE = "core/cuda/find_device.cu"
 DEVICE = "embedding/cuda/device.cu"  # what a session's steps are queued by
@@ -71,8 +71,6 @@ SUM_TESTS = "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*"
 CACHED_TESTS = "CudaCachedStore.IsATableWhateverTheCacheHolds"
 PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.AreThoseOfTheCpu", "DistinctLookups.*"
 GROUP_TESTS = "DistinctProducts.LongSumsAreCutAsOnTheCpu"
-LIBRARY_TESTS = "Seeds/LibraryStreams.*/0:LibraryProducts.ContractionsOfFewRows"
-ROUNDED_TESTS = "LibraryProducts.ContractionsOfRoundedRows"
 GROW_TESTS = "Seeds/DeviceRanks.GrowBeside*/0"
 SESSION_RANK_TESTS = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
@@ -340,33 +338,7 @@ DEFECTS = [
            "raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));", ";"),
     session("the graph that was used last makes room", "graphs.cpp", "kept.pop_back();", "kept.erase(kept.begin());", tests="MoreSteps*"),
     session("notes are not cleared", "notes.cpp", "device.fill(memory.data(), GENREC_NO_PLACE & 0xFF, kBytes);"),
-    # Products through cuBLASLt.
-    Defect("a product does not wait for its factors", LIBRARY, LIBRARY_TESTS,
-           "plans.multiply(shape, operands, scratch.workspace, stream);",
-           "plans.multiply(shape, operands, scratch.workspace, nullptr);"),
-    Defect("the workspace is where rounded factors are", LIBRARY, LIBRARY_TESTS,
-           "plans.multiply(shape, operands, scratch.workspace, stream);",
-           "plans.multiply(shape, operands, p.bf16 ? scratch.x : scratch.workspace, stream);"),
-    Defect("sums read rows that are not there", LIBRARY, LIBRARY_TESTS, "readRows(c, first, rows * chunks, xOf(c), scratch.x, stream)",
-           "readRows({nullptr, c.capacity, c.k, c.n, c.x, c.ldX, c.y, c.ldY, c.out, c.bf16}, first, rows * chunks, xOf(c), scratch.x, stream)"),
-    Defect("sums of rounded rows read behind the capacity", LIBRARY, ROUNDED_TESTS,
-           "isCopied ? kernels::roundUp(c.capacity, kChunkStep) : c.capacity", "kernels::roundUp(c.capacity, kChunkStep)"),
-    Defect("a factor that was rounded before begins with each chunk", LIBRARY, ROUNDED_TESTS, "side.rounded + first * side.ld", "side.rounded"),
-    Defect("later groups of chunks have the first rows", LIBRARY, "LibraryProducts.LaterGroups*", "first", "0", behind="/*clearsRest=*/true,"),
-    Defect("factors keep denormals", "include/genrec_rt/kernels/cuda/factors.h", "Arithmetic.FactorsHaveNoDenormals",
-           "x < kLeastNormal && x > -kLeastNormal", "false"),
-    Defect("factors lose the sign of denormals", "include/genrec_rt/kernels/cuda/factors.h",
-           "Arithmetic.FactorsHaveNoDenormals", "__builtin_copysignf(0.0f, x)", "0.0f"),
-    Defect("rows behind a rounded factor stay", "include/genrec_rt/kernels/cuda/rounded_factors.h", "PartCopies.RowsBehindFactorsAreCleared",
-           "rows->count * words", "(rows->count + 1) * words"),
-    Defect("rows that are not there are added up", SIZED, "LibraryProducts.OfSizesOnTheDevice", "clearRest(p.k, p.left, p.ldLeft, p.m.most, stream);"),
-    Defect("scores behind the last query stay", SIZED, "LibraryProducts.OfSizesOnTheDevice", "clearRest(p.m, p.result, p.ldResult, p.n.most, stream);"),
-    Defect("the last piece of a sum is all of it", SIZED, "LibraryProducts.LongContractions*AnyRoom", "!isFirst", "false"),
-    Defect("the library's ties are counted", RANK, "Rank.ByTheLibrary", "exact >= toBeat", "score >= toBeat"),
-    Defect("the best have the library's scores", TOP, "Rank.ByTheLibrary", "scoreOf(r, query, item)", "score"),
-    Defect("a NaN of the library is none", TOP, "Rank.NaNIsSeen", "exact != exact", "false", behind="const float exact = scoreOf(r, query, item);"),
-    Defect("chunks without rows are added up", LIBRARY, LIBRARY_TESTS,
-           "min(chunks, (rows + chunk - 1) / chunk)", "chunks + 1"),
+    *LIBRARY_DEFECTS,
     # Rows and sums that ranks exchange, beside a step and behind it.
     ranks("compute does not wait for the rows of other ranks", DEVICE,
           "GENREC_CUDA_CHECK(cudaEventRecord(followed, at(before)));"),
