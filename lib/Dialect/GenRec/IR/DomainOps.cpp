@@ -26,9 +26,8 @@ LogicalResult BatchOp::verify() { return expectDistinct(*this, getDomains()); }
 LogicalResult BatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!isInProgram(*this))
     return success();
-  auto isCatalogue = [](DomainOp domain) { return domain.getKind() == DomainKind::catalogue; };
   for (Value domain : getDomains())
-    if (llvm::any_of(ancestryOf(*this, domainOf(domain), &symbols), isCatalogue))
+    if (isOfCatalogue(*this, domainOf(domain), &symbols))
       return emitOpError() << "gives rows of the dataset, but " << domainOf(domain)
                            << " is of a catalogue; it is a result of genrec.catalogue";
   return success();
@@ -218,7 +217,7 @@ LogicalResult ParamOp::verify() {
 }
 
 LogicalResult ParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  ParameterOp parameter = parameterOf(symbols, *this, getParameterAttr());
+  ParameterOp parameter = lookupParameter(*this, getParameterAttr(), &symbols);
   if (!parameter)
     return emitOpError() << "reads " << getParameterAttr()
                          << ", which the model does not declare as a parameter";

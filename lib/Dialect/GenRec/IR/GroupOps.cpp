@@ -19,7 +19,7 @@ static FailureOr<StackDomainsOp> findStack(Operation *op, FlatSymbolRefAttr doma
 /// The declared merged table, or an error.
 static FailureOr<TableOp> findMerged(SymbolTableCollection &symbols, Operation *op,
                                      FlatSymbolRefAttr name) {
-  TableOp table = tableOf(symbols, op, name);
+  TableOp table = lookupTable(op, name, &symbols);
   if (table && table.getMembersAttr())
     return table;
   return op->emitOpError() << "names " << name

@@ -287,7 +287,7 @@ LogicalResult LookupOp::verify() {
 }
 
 LogicalResult LookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  TableOp table = tableOf(symbols, *this, getTableAttr());
+  TableOp table = lookupTable(*this, getTableAttr(), &symbols);
   if (!table)
     return emitOpError() << "reads " << getTableAttr()
                          << ", which the model does not declare as a table";

@@ -140,7 +140,7 @@ LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FlatSymbolRefAttr parent = getParentAttr();
   if (!parent)
     return success();
-  DomainOp declaration = declarationOf(*this, parent, &symbols);
+  DomainOp declaration = lookupDomain(*this, parent, &symbols);
   if (!declaration)
     return emitOpError() << "names parent " << parent << ", which the model does not declare";
   bool fitting = declaration.getKind() == DomainKind::data ||
@@ -209,7 +209,7 @@ LogicalResult TableOp::verifySymbolUses(SymbolTableCollection &symbols) {
   SmallVector<NamedAttribute> own = spec(*this);
   llvm::SmallDenseSet<Attribute, 16> seen;
   for (auto name : members.getAsRange<FlatSymbolRefAttr>()) {
-    TableOp member = tableOf(symbols, *this, name);
+    TableOp member = lookupTable(*this, name, &symbols);
     if (!member || member.getMembersAttr())
       return emitOpError() << "has the member " << name
                            << ", which the model does not declare as a logical table";

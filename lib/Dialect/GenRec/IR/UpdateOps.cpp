@@ -12,7 +12,7 @@ using namespace genrec::rules;
 /// The declared parameter, or an error.
 static FailureOr<ParameterOp> findParameter(SymbolTableCollection &symbols, Operation *op,
                                             FlatSymbolRefAttr name) {
-  if (ParameterOp parameter = parameterOf(symbols, op, name))
+  if (ParameterOp parameter = lookupParameter(op, name, &symbols))
     return parameter;
   return op->emitOpError() << "names " << name
                            << ", which the model does not declare as a parameter";
@@ -21,7 +21,7 @@ static FailureOr<ParameterOp> findParameter(SymbolTableCollection &symbols, Oper
 /// The declared table, or an error.
 static FailureOr<TableOp> findTable(SymbolTableCollection &symbols, Operation *op,
                                     FlatSymbolRefAttr name) {
-  if (TableOp table = tableOf(symbols, op, name))
+  if (TableOp table = lookupTable(op, name, &symbols))
     return table;
   return op->emitOpError() << "names " << name << ", which the model does not declare as a table";
 }

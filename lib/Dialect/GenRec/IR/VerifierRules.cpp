@@ -201,40 +201,10 @@ FlatSymbolRefAttr rules::domainOf(Value domain) {
   return cast<DomainType>(domain.getType()).getDomain();
 }
 
-DomainOp rules::declarationOf(Operation *op, FlatSymbolRefAttr domain,
-                              SymbolTableCollection *symbols) {
-  if (!symbols || !domain)
-    return lookupDomain(op, domain);
-  ModelOp model = getModel(op);
-  return model ? symbols->lookupSymbolIn<DomainOp>(model, domain.getAttr()) : DomainOp();
-}
-
 FlatSymbolRefAttr rules::parentOf(Operation *scope, FlatSymbolRefAttr domain,
                                   SymbolTableCollection *symbols) {
-  DomainOp declaration = declarationOf(scope, domain, symbols);
+  DomainOp declaration = lookupDomain(scope, domain, symbols);
   return declaration ? declaration.getParentAttr() : FlatSymbolRefAttr();
-}
-
-SmallVector<DomainOp> rules::ancestryOf(Operation *op, FlatSymbolRefAttr domain,
-                                        SymbolTableCollection *symbols) {
-  SmallVector<DomainOp> domains;
-  // The model's verifier rejects cycles and deeper trees.
-  for (DomainOp current = declarationOf(op, domain, symbols);
-       current && domains.size() <= kMostDomainDepth;
-       current = declarationOf(op, current.getParentAttr(), symbols))
-    domains.push_back(current);
-  return domains;
-}
-
-TableOp rules::tableOf(SymbolTableCollection &symbols, Operation *op, FlatSymbolRefAttr table) {
-  ModelOp model = getModel(op);
-  return model ? symbols.lookupSymbolIn<TableOp>(model, table.getAttr()) : TableOp();
-}
-
-ParameterOp rules::parameterOf(SymbolTableCollection &symbols, Operation *op,
-                               FlatSymbolRefAttr name) {
-  ModelOp model = getModel(op);
-  return model ? symbols.lookupSymbolIn<ParameterOp>(model, name.getAttr()) : ParameterOp();
 }
 
 bool rules::isInProgram(Operation *op) { return op->getParentOfType<ProgramOp>() != nullptr; }
@@ -243,7 +213,7 @@ LogicalResult rules::expectKind(Operation *op, StringRef name, FlatSymbolRefAttr
                                 ArrayRef<DomainKind> kinds, SymbolTableCollection *symbols) {
   if (!isInProgram(op))
     return success();
-  DomainOp declaration = declarationOf(op, domain, symbols);
+  DomainOp declaration = lookupDomain(op, domain, symbols);
   assert(declaration && "the program's verifier rejects undeclared domains");
   if (llvm::is_contained(kinds, declaration.getKind()))
     return success();
@@ -277,10 +247,7 @@ LogicalResult rules::expectPoolTarget(Operation *op, PoolKind kind, FlatSymbolRe
                                       FlatSymbolRefAttr to, SymbolTableCollection *symbols) {
   if (!isInProgram(op))
     return success();
-  auto isTarget = [&](DomainOp domain) { return domain.getSymNameAttr() == to.getAttr(); };
-  SmallVector<DomainOp> domains = ancestryOf(op, from, symbols);
-  ArrayRef<DomainOp> above = ArrayRef(domains).drop_front(domains.empty() ? 0 : 1);
-  if (llvm::any_of(kind == PoolKind::sum ? above : above.take_front(1), isTarget))
+  if (kind == PoolKind::sum ? isAncestor(op, to, from, symbols) : parentOf(op, from, symbols) == to)
     return success();
   StringRef place = kind == PoolKind::sum ? "an ancestor" : "the parent";
   return op->emitOpError() << "pools by " << stringifyPoolKind(kind) << " into " << place << " of "

@@ -90,19 +90,25 @@ inline constexpr int kMostDomainDepth = 32;
 
 /// The model that encloses `op`.
 ModelOp getModel(mlir::Operation *op);
-/// The declaration of a domain, table or parameter that is visible from `op`, or null.
-DomainOp lookupDomain(mlir::Operation *op, mlir::FlatSymbolRefAttr domain);
-TableOp lookupTable(mlir::Operation *op, mlir::FlatSymbolRefAttr table);
-ParameterOp lookupParameter(mlir::Operation *op, mlir::FlatSymbolRefAttr name);
+/// The declaration of a domain, table or parameter that is visible from `op`, or null. With
+/// `symbols`, which verifiers of symbols get, the others are not passed: a model has thousands, and
+/// all uses are verified after each pass.
+DomainOp lookupDomain(mlir::Operation *op, mlir::FlatSymbolRefAttr domain,
+                      mlir::SymbolTableCollection *symbols = nullptr);
+TableOp lookupTable(mlir::Operation *op, mlir::FlatSymbolRefAttr table,
+                    mlir::SymbolTableCollection *symbols = nullptr);
+ParameterOp lookupParameter(mlir::Operation *op, mlir::FlatSymbolRefAttr name,
+                            mlir::SymbolTableCollection *symbols = nullptr);
 /// The value of `domain` in `program`, or null.
 mlir::Value lookupDomainValue(ProgramOp program, mlir::FlatSymbolRefAttr domain);
 /// Whether `distribute` made `program` one that ranks can run.
 bool isDistributed(ProgramOp program);
 /// Whether `domain` is a catalogue or a descendant of one.
-bool isOfCatalogue(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
+bool isOfCatalogue(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain,
+                   mlir::SymbolTableCollection *symbols = nullptr);
 /// Whether `ancestor` is a proper ancestor of `domain`.
 bool isAncestor(mlir::Operation *scope, mlir::FlatSymbolRefAttr ancestor,
-                mlir::FlatSymbolRefAttr domain);
+                mlir::FlatSymbolRefAttr domain, mlir::SymbolTableCollection *symbols = nullptr);
 /// Sets `bf16` of the products in [first, last) if `op`, which they were made from, has it.
 void inheritPrecision(mlir::Operation *op, mlir::Block::iterator first, mlir::Block::iterator last);
 

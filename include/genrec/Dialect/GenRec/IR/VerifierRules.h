@@ -111,23 +111,9 @@ llvm::LogicalResult expectRate(mlir::Operation *op, llvm::StringRef attribute, d
 /// The domain symbol of a `!genrec.domain`.
 mlir::FlatSymbolRefAttr domainOf(mlir::Value domain);
 
-/// The declared domain, table or parameter, or null. With `symbols`, which verifiers of symbols
-/// get, the others are not passed: a model has thousands, and all uses are verified after each
-/// pass.
-DomainOp declarationOf(mlir::Operation *op, mlir::FlatSymbolRefAttr domain,
-                       mlir::SymbolTableCollection *symbols = nullptr);
-TableOp tableOf(mlir::SymbolTableCollection &symbols, mlir::Operation *op,
-                mlir::FlatSymbolRefAttr table);
-ParameterOp parameterOf(mlir::SymbolTableCollection &symbols, mlir::Operation *op,
-                        mlir::FlatSymbolRefAttr name);
-
 /// The declared parent of a domain; null for a root and for an undeclared domain.
 mlir::FlatSymbolRefAttr parentOf(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain,
                                  mlir::SymbolTableCollection *symbols = nullptr);
-
-/// A declared domain, its parent, and so on up to the root.
-llvm::SmallVector<DomainOp> ancestryOf(mlir::Operation *op, mlir::FlatSymbolRefAttr domain,
-                                       mlir::SymbolTableCollection *symbols);
 
 /// Whether `op` is in a program, where every domain is declared and has a value. Elsewhere (in a
 /// function, for example) the domain tree is unknown, and its rules are not checked.
