@@ -2,6 +2,8 @@
 
 #include "genrec/Analysis/Names.h"
 
+#include "genrec/Dialect/GenRec/IR/NumberedNames.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
@@ -56,8 +58,8 @@ std::string genrec::makeIdentifier(StringRef name) {
 
 std::string genrec::makeUnique(const std::string &name, llvm::StringSet<> &taken) {
   std::string unique = name;
-  for (int64_t count = 2; !taken.insert(unique).second; ++count)
-    unique = name + "_" + std::to_string(count);
+  for (uint64_t number = 2; !taken.insert(unique).second; ++number)
+    unique = nameWithNumber(name, number);
   return unique;
 }
 

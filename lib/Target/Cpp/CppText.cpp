@@ -3,6 +3,7 @@
 #include "CppText.h"
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Dialect/GenRec/IR/NumberedNames.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -187,15 +188,11 @@ std::string CppNames::make(StringRef wanted) {
   if (isReserved(name))
     name += "_";
   Count &known = *counts.try_emplace(name, 0).first;
-  unsigned count = known.second + 1;
-  auto numbered = [&] { return count == 1 ? name : name + "_" + std::to_string(count); };
-  std::string free = numbered();
-  while (symbols.contains(free) || !taken.insert(free).second) {
-    ++count;
-    free = numbered();
-  }
   scopes.back().counts.emplace_back(&known, known.second);
-  known.second = count;
+  std::string free;
+  do
+    free = nameWithNumber(name, ++known.second);
+  while (symbols.contains(free) || !taken.insert(free).second);
   scopes.back().names.push_back(free);
   return free;
 }

@@ -2,6 +2,8 @@
 
 #include "genrec/Dialect/GenRec/IR/StepDomains.h"
 
+#include "genrec/Dialect/GenRec/IR/NumberedNames.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -16,10 +18,6 @@ static FlatSymbolRefAttr declareDomain(ModelOp model, StringRef name, DomainKind
                                  DomainKindAttr::get(model.getContext(), kind), StringAttr(),
                                  StringAttr(), IntegerAttr());
   return FlatSymbolRefAttr::get(domain.getSymNameAttr());
-}
-
-static std::string nameWithNumber(StringRef name, uint64_t number) {
-  return number == 1 ? name.str() : (name + "_" + Twine(number)).str();
 }
 
 /// The first of name, name_2, name_3, ... that no declaration of `model` has. One pass over them
@@ -40,9 +38,10 @@ static std::string findFreeName(ModelOp model, StringRef name) {
 }
 
 FlatSymbolRefAttr genrec::declareStepDomain(ModelOp model, StringRef name, bool reuse) {
-  uint64_t number = 1;
-  while (Operation *taken =
-             reuse ? SymbolTable::lookupSymbolIn(model, nameWithNumber(name, number++)) : nullptr) {
+  for (uint64_t number = 1; reuse; ++number) {
+    Operation *taken = SymbolTable::lookupSymbolIn(model, nameWithNumber(name, number));
+    if (!taken)
+      break;
     auto domain = dyn_cast<DomainOp>(taken);
     if (domain && domain.getKind() == DomainKind::step)
       return FlatSymbolRefAttr::get(domain.getSymNameAttr());

@@ -3,6 +3,7 @@
 #include "KernelPlanner.h"
 #include "RecomputeCost.h"
 #include "RowOps.h"
+#include "genrec/Dialect/GenRec/IR/NumberedNames.h"
 #include "genrec/Dialect/GenRec/IR/StepDomains.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -454,8 +455,7 @@ static void namePlans(std::vector<KernelPlan> &plans) {
       names = {names.front(), names.back()};
     for (StringRef part : names)
       name += "_" + part.str();
-    unsigned count = used[name]++;
-    plan.name = count ? name + "_" + std::to_string(count + 1) : name;
+    plan.name = nameWithNumber(name, ++used[name]);
   }
 }
 

@@ -1,6 +1,7 @@
 //===- MergeTables.cpp - merges logical tables with equal attributes ------===//
 
 #include "Decisions.h"
+#include "genrec/Analysis/Names.h"
 #include "genrec/Dialect/GenRec/IR/StepDomains.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -10,7 +11,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
-#include <set>
 
 namespace genrec {
 #define GEN_PASS_DEF_MERGETABLES
@@ -180,16 +180,14 @@ void Merger::chooseGroups() {
 
 void Merger::declareMerged() {
   MLIRContext *context = model.getContext();
-  std::set<std::string> taken;
+  llvm::StringSet<> taken;
   for (auto symbol : model.getBody().front().getOps<SymbolOpInterface>())
-    taken.insert(symbol.getName().str());
+    taken.insert(symbol.getName());
   for (auto &[spec, group] : groups) {
     if (group.tables.size() < 2)
       continue;
     TableOp first = group.tables.front(), last = group.tables.back();
-    std::string stem = ("merged_" + Twine(first.getDim())).str(), name = stem;
-    for (unsigned count = 2; !taken.insert(name).second; ++count)
-      name = stem + "_" + std::to_string(count);
+    std::string name = makeUnique("merged_" + std::to_string(first.getDim()), taken);
     SmallVector<Attribute> members;
     std::string names;
     for (TableOp table : group.tables) {
