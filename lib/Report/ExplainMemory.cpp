@@ -365,7 +365,7 @@ void genrec::explainMemory(ProgramOp program, const ModelIndex &index,
   for (const MemoryPart &part : parts)
     if (part.isUntold)
       untold.push_back(part.name.substr(StringRef("table ").size()));
-  bool isFirst = untold.size() > kMostListed;
+  bool isFirst = true;
   for (const MemoryPart &part : parts) {
     if (untold.size() <= kMostListed || !part.isUntold)
       print(part.name, part.bytes, part.note);

@@ -90,7 +90,7 @@ private:
   /// Whether each result is one element that is computed from the same row's inputs, so that the
   /// loop over rows can be vectorised.
   bool isElementwise();
-  /// Emits the vectorised loop over the rows for the column ops of `schedule`.
+  /// Emits a vectorised loop over the rows for column ops of `schedule`.
   mlir::LogicalResult outlineColumns(const BodySchedule &schedule, const ColumnLoop &loop);
   void hintRowVectors();
   /// Leaves vectors out of `schedule` for which calls take scalars in their place.
@@ -116,7 +116,7 @@ private:
   void writePooled(const Pooled &pooled, mlir::Value length, mlir::Value to, mlir::Value first);
   void finishPooled(const Pooled &pooled);
   void finishUnit(const Pooled &pooled);
-  /// Binds the inputs of column ops, or those of other ops.
+  /// Binds the inputs that ops read for which `isReader` holds.
   void bindInputs(const BodySchedule &schedule,
                   llvm::function_ref<bool(mlir::Operation *)> isReader);
   void bindRow(unsigned input, mlir::Value row);

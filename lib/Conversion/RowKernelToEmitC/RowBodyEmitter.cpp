@@ -362,11 +362,11 @@ bool RowBodyEmitter::isColumn(Value value) const {
   return maker && schedule.isColumn(maker);
 }
 
-void RowBodyEmitter::emitScalarParts(RowConcatOp concat, bool ofColumns, ScalarParts which) {
+void RowBodyEmitter::emitScalarParts(RowConcatOp concat, ScalarParts which) {
   EmitCBuilder b = at(concat);
   int64_t offset = 0;
   for (Value part : concat.getParts()) {
-    if (!isVector(part) && isColumn(part) == ofColumns && which(part)) {
+    if (!isVector(part) && which(part)) {
       Operation *guard = target.enterScalarWrite(b);
       b.storeElement(bindings.pointers.lookup(concat.getResult()), b.integer(offset),
                      getScalar(part));
@@ -389,7 +389,7 @@ LogicalResult RowBodyEmitter::emitLevel(const BodyLevel &level) {
   };
   auto emitParts = [&](ScalarParts which) {
     for (RowConcatOp concat : level.concats)
-      emitScalarParts(concat, /*ofColumns=*/false, which);
+      emitScalarParts(concat, [&](Value part) { return !isColumn(part) && which(part); });
   };
   if (isOneByOne)
     emitParts([&](Value part) { return !isMadeHere(part); });
@@ -415,10 +415,10 @@ LogicalResult RowBodyEmitter::emitLevel(const BodyLevel &level) {
   return success();
 }
 
-void RowBodyEmitter::emitScalarYields(bool ofColumns, ScalarParts which) {
+void RowBodyEmitter::emitScalarYields(ScalarParts which) {
   Operation *yield = schedule.getKernel().getBody().front().getTerminator();
   for (OpOperand &operand : yield->getOpOperands()) {
-    if (isVector(operand.get()) || isColumn(operand.get()) != ofColumns || !which(operand.get()))
+    if (isVector(operand.get()) || !which(operand.get()))
       continue;
     EmitCBuilder b(builder, operand.get().getLoc());
     Operation *guard = target.enterScalarWrite(b);
@@ -440,9 +440,9 @@ LogicalResult RowBodyEmitter::emitColumns(const ColumnLoop &loop) {
         target && llvm::any_of(concat.getParts(), isOfLoop)) {
       bindings.pointers[concat.getResult()] =
           writer.getRow(getYieldedResult(schedule.getKernel(), *target));
-      emitScalarParts(concat, /*ofColumns=*/true, isOfLoop);
+      emitScalarParts(concat, isOfLoop);
     }
-  emitScalarYields(/*ofColumns=*/true, isOfLoop);
+  emitScalarYields(isOfLoop);
   return success();
 }
 
@@ -461,7 +461,7 @@ LogicalResult RowBodyEmitter::emit() {
     if (failed(emitLevel(level)))
       return failure();
   }
-  emitScalarYields(/*ofColumns=*/false, [](Value) { return true; });
+  emitScalarYields([&](Value value) { return !isColumn(value); });
   // Before the next row overwrites the local arrays.
   target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));
   return success();

@@ -72,7 +72,7 @@ public:
       softmaxes = findGatheredSoftmaxes(schedule.getKernel());
   }
 
-  /// Emits the column ops of the schedule, in the current loop over rows.
+  /// Emits the column ops of `loop`, in the current loop over rows.
   mlir::LogicalResult emitColumns(const ColumnLoop &loop);
   /// Emits all other ops.
   mlir::LogicalResult emit();
@@ -89,7 +89,7 @@ private:
   void emitDraw(mlir::Operation *op);
   /// Writes the scalars of a joined row for which `which` holds.
   using ScalarParts = llvm::function_ref<bool(mlir::Value)>;
-  void emitScalarParts(RowConcatOp concat, bool ofColumns, ScalarParts which);
+  void emitScalarParts(RowConcatOp concat, ScalarParts which);
   mlir::LogicalResult emitLoop(const ElementLoop &loop);
   /// `slot`: where the values go, of a row_store.
   void writeSink(const ElementSink &sink, mlir::Value slot, ElementLoops &at, mlir::Value value);
@@ -99,7 +99,8 @@ private:
   void emitSoftmax(const GatheredSoftmax &softmax);
   void emitSoftmaxSum(const GatheredSoftmax &softmax);
   void emitReduction(mlir::Operation *op);
-  void emitScalarYields(bool ofColumns, ScalarParts which);
+  /// Writes the scalars that are results for which `which` holds.
+  void emitScalarYields(ScalarParts which);
   bool isColumn(mlir::Value value) const;
 
   mlir::Value getScalar(mlir::Value value) const { return bindings.scalars.lookup(value); }
