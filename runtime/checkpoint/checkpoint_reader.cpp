@@ -54,12 +54,11 @@ Error noCheckpoint(const std::string &folder, const std::string &help) {
   if (fs::exists(status) && !fs::is_directory(status))
     return Error("'" + folder + "' is a file, but a checkpoint is a folder",
                  "name the folder that --checkpoint of train named");
-  const fs::path above = fs::path(folder).parent_path();
-  if (!fs::exists(status) && isGenerationName(fs::path(folder).filename()) && hasCheckpoint(above))
-    return Error("there is no generation " + fs::path(folder).filename().string() + " in '" +
-                     above.string() + "'",
-                 "--checkpoint " + above.string() + " is the newest; genrec-checkpoint list " +
-                     above.string() + " shows which there are");
+  const auto [above, generation] = namedGeneration(folder);
+  if (!fs::exists(status) && !generation.empty() && hasCheckpoint(above))
+    return Error("there is no generation " + generation + " in '" + above + "'",
+                 "--checkpoint " + above + " is the newest; genrec-checkpoint list " + above +
+                     " shows which there are");
   return Error("there is no checkpoint in '" + folder + "' (no " +
                    (fs::exists(status) ? kManifestFile : "such folder") + ")",
                help.empty() ? "train with --checkpoint " + folder + " first" : help);

@@ -4,9 +4,9 @@
 #include "../core/text.h"
 #include "../data/arrow_results.h"
 #include "chained_rows.h"
+#include "generations.h"
 #include "genrec_rt/checkpoint.h"
 #include "inspect.h"
-#include "manifest.h"
 #include "saved_tables.h"
 
 #include <arrow/builder.h>
@@ -14,7 +14,6 @@
 #include <arrow/table.h>
 #include <parquet/arrow/writer.h>
 
-#include <filesystem>
 #include <numeric>
 
 namespace genrec::rt {
@@ -75,10 +74,8 @@ std::shared_ptr<arrow::RecordBatch> makeBatch(const std::shared_ptr<arrow::Schem
 } // namespace
 
 int64_t exportTable(const std::string &path, const std::string &table, const std::string &out) {
-  std::filesystem::path place = std::filesystem::path(path).lexically_normal();
-  bool isGeneration = isGenerationName(place.filename());
-  CheckpointReader reader(isGeneration ? folderOf(place.string()) : path,
-                          isGeneration ? place.filename().string() : "");
+  const NamedGeneration named = namedGeneration(path);
+  CheckpointReader reader(named.folder, named.generation);
   std::vector<std::string> names = tableNames(reader.tensors());
   if (!reader.tensors().has(table + ".values"))
     throw Error(reader.tensors().path() + ": has no table '" + table + "'; it has " +

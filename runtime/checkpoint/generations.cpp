@@ -15,6 +15,15 @@
 
 namespace genrec::rt {
 
+NamedGeneration namedGeneration(const std::string &path) {
+  std::filesystem::path whole = std::filesystem::path(path).lexically_normal();
+  if (!whole.has_filename())
+    whole = whole.parent_path();
+  if (!isGenerationName(whole.filename()))
+    return {path, ""};
+  return {folderOf(whole), whole.filename()};
+}
+
 std::optional<std::string> readTextFile(const std::string &path) {
   int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR))

@@ -12,6 +12,14 @@
 
 namespace genrec::rt {
 
+/// A checkpoint, or one of its generations.
+struct NamedGeneration {
+  std::string folder, generation; ///< "": the newest
+};
+
+/// What a user's path names: "checkpoint/step-1200" a generation of "checkpoint", others a folder.
+NamedGeneration namedGeneration(const std::string &path);
+
 /// A file's text, none where there is no such file. Error where it cannot be read.
 std::optional<std::string> readTextFile(const std::string &path);
 

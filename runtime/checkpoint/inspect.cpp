@@ -24,21 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Named {
-  std::string folder, generation; ///< "": the newest
-};
-
-Named nameOf(const std::string &path) {
-  fs::path whole = fs::path(path).lexically_normal();
-  if (!whole.has_filename())
-    whole = whole.parent_path();
-  if (!isGenerationName(whole.filename()))
-    return {path, ""};
-  return {whole.has_parent_path() ? whole.parent_path().string() : ".", whole.filename()};
-}
-
 std::unique_ptr<CheckpointReader> openNamed(const std::string &path) {
-  Named named = nameOf(path);
+  const NamedGeneration named = namedGeneration(path);
   return std::make_unique<CheckpointReader>(named.folder, named.generation);
 }
 
@@ -221,7 +208,7 @@ std::vector<std::string> listCheckpoint(const std::string &folder) {
 }
 
 std::vector<Verified> verifyCheckpoint(const std::string &path) {
-  Named named = nameOf(path);
+  const NamedGeneration named = namedGeneration(path);
   std::vector<std::string> names{named.generation};
   if (named.generation.empty())
     names = generationsOf(named.folder);

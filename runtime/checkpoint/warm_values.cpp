@@ -101,13 +101,10 @@ WarmValues chainedValues(WarmValues values, const std::shared_ptr<const Checkpoi
   return values;
 }
 
-/// What an export wrote of the model: both files, of which export renames the parameters last.
-constexpr const char *kExported[] = {"parameters.safetensors", "tables.safetensors"};
-
 std::vector<std::string> exportedFiles(const std::string &folder) {
   std::vector<std::string> files;
   std::error_code error;
-  for (const char *file : kExported)
+  for (const char *file : {kParameterFile, kTableFile})
     if (fs::exists(fs::path(folder) / file, error))
       files.push_back(folder + "/" + file);
   if (error == std::errc::permission_denied)
@@ -118,11 +115,10 @@ std::vector<std::string> exportedFiles(const std::string &folder) {
 
 /// Throws Error for the folder of one generation, which --checkpoint names in another way.
 void requireNoGeneration(const std::string &folder) {
-  const fs::path path = fs::path(folder) / "", above = path.parent_path().parent_path();
-  if (isGenerationName(path.parent_path().filename()) && hasCheckpoint(above.empty() ? "." : above))
+  const auto [above, generation] = namedGeneration(folder);
+  if (!generation.empty() && hasCheckpoint(above))
     throw Error("--init " + folder + ": is one generation of a checkpoint",
-                "--init " + (above.empty() ? "." : above.string()) +
-                    " takes the newest one; --init " + folder +
+                "--init " + above + " takes the newest one; --init " + folder +
                     "/model.safetensors takes this one, if it is a full one");
 }
 
@@ -158,7 +154,7 @@ std::vector<std::string> tensorFiles(const std::string &path) {
   if (files.size() == 1)
     throw Error("'" + path + "' holds no whole export: it has " +
                     fs::path(files[0]).filename().string() + ", but no " +
-                    (files[0].ends_with(kExported[0]) ? kExported[1] : kExported[0]),
+                    (files[0].ends_with(kParameterFile) ? kTableFile : kParameterFile),
                 "export once more, or name the file itself: --init " + files[0]);
   if (files.empty())
     throw Error("'" + path + "' is the folder of no export and of no checkpoint: it has neither "

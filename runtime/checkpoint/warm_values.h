@@ -28,6 +28,10 @@ struct WarmValues {
 
 using NamedWarmValues = std::map<std::string, WarmValues>;
 
+/// What an export has of the model: both files, of which export renames the parameters last.
+inline constexpr const char *kParameterFile = "parameters.safetensors";
+inline constexpr const char *kTableFile = "tables.safetensors";
+
 /// Files and folders of values, each opened, and held to its checksums, once.
 class WarmFiles {
 public:

@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_TRAINER_OVERWRITING_H
 #define GENREC_RT_TRAINER_OVERWRITING_H
 
+#include "../checkpoint/warm_values.h"
 #include "flags.h"
 
 namespace genrec::rt {
@@ -13,9 +14,8 @@ namespace genrec::rt {
 /// they are read.
 void refuseOverwriting(const genrec_model_desc &model, const Flags &flags);
 
-/// The files that `export` writes into its folder, and training into that of --profile.
-inline constexpr const char *kParameterFile = "parameters.safetensors";
-inline constexpr const char *kTableFile = "tables.safetensors";
+/// The files that `export` writes into its folder beside those of warm_values.h, and training into
+/// that of --profile.
 inline constexpr const char *kItemFile = "items.safetensors";
 inline constexpr const char *kProfileFile = "profile.json";
 inline constexpr const char *kTraceFile = "trace.json";

@@ -285,6 +285,8 @@ TEST(CheckpointFolder, ADamagedNewestOneNamesTheOneThatIsWhole) {
   writeText(folder / "manifest.json", "{\"version\": 1, \"model\"");
   EXPECT_EQ(messageOf(read), folder / "manifest.json" + ": is damaged: no JSON object");
   EXPECT_EQ(helpOf(read), "generation step-2 is whole: --generation step-2 uses it");
+  EXPECT_EQ(messageOf([&] { restoredStep(folder / "step-9/"); }),
+            "there is no generation step-9 in '" + folder.path + "'");
   std::filesystem::remove(folder / "manifest.json");
   EXPECT_EQ(messageOf(read), "there is no checkpoint in '" + folder.path + "' (no manifest.json)");
   EXPECT_EQ(helpOf(read), "generation step-2 is whole: --generation step-2 uses it");

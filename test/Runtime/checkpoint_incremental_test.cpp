@@ -230,6 +230,7 @@ TEST(Inspection, ExportsATableThatIsReadAgain) {
   session.table("movie").find(ids.data(), rows).read(0, kTinyDim, is.data());
   restored.table("movie").find(ids.data(), rows).read(0, kTinyDim, was.data());
   EXPECT_EQ(is, was);
+  EXPECT_EQ(exportTable(folder / "c/step-3/", "movie", folder / "newest.parquet"), rows);
   EXPECT_THAT(messageOf([&] { exportTable(folder / "c", "film", folder / "x.parquet"); }),
               HasSubstr("has no table 'film'; it has genre, movie"));
   EXPECT_THAT(messageOf([&] { exportTable(folder / "c", "movie", folder / "none/x.parquet"); }),
