@@ -40,33 +40,33 @@ int32_t idFeature(const genrec_model_desc &model, int32_t domain) {
 class EarlierFiles {
 public:
   ~EarlierFiles() { // takes no memory: there may be none
-    for (auto file = moved.rbegin(); file != moved.rend(); ++file)
-      rename(file->aside.c_str(), file->path.c_str());
+    for (auto file = files.rbegin(); file != files.rend(); ++file)
+      if (file->isMoved)
+        rename(file->aside.c_str(), file->path.c_str());
   }
   void move(const std::string &path) {
     struct stat status{};
     const bool isFolder = lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-    moved.push_back({path, path + ".before"});
-    if (!isFolder && rename(path.c_str(), moved.back().aside.c_str()) == 0)
-      return;
-    const int reason = isFolder ? EISDIR : errno;
-    moved.pop_back();
-    errno = reason;
-    if (reason != ENOENT)
+    File &file = files.emplace_back(File{path, path + ".before"});
+    file.isMoved = !isFolder && rename(path.c_str(), file.aside.c_str()) == 0;
+    if (isFolder)
+      errno = EISDIR;
+    if (!file.isMoved && errno != ENOENT)
       throwFileError("replace", path);
   }
-  /// The new ones are there.
+  /// The new ones are there. Removes also what an export that was killed had moved.
   void remove() {
-    for (const File &file : moved)
+    for (const File &file : files)
       unlink(file.aside.c_str());
-    moved.clear();
+    files.clear();
   }
 
 private:
   struct File {
     std::string path, aside;
+    bool isMoved = false;
   };
-  std::vector<File> moved; ///< in order
+  std::vector<File> files; ///< in order
 };
 
 class Exporter {

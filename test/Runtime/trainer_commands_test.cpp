@@ -194,7 +194,7 @@ TEST_F(TrainerTest, AnExportIsWholeOrNotTaken) {
   EXPECT_NE(readText(out + "/parameters.safetensors"), before);
 
   // One that was ended between two files.
-  std::filesystem::remove(out + "/parameters.safetensors");
+  std::filesystem::rename(out + "/parameters.safetensors", out + "/parameters.safetensors.before");
   Ran ran = runCommand(training("d", {"--max-steps", "1", "--init", out}));
   EXPECT_EQ(ran.status, 1);
   EXPECT_NE(ran.err.find("holds no whole export: it has tables.safetensors, but no "
@@ -203,6 +203,9 @@ TEST_F(TrainerTest, AnExportIsWholeOrNotTaken) {
                          out + "/tables.safetensors"),
             std::string::npos)
       << ran.err;
+  ASSERT_EQ(exported().status, 0);
+  EXPECT_TRUE(std::filesystem::exists(out + "/parameters.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(out + "/parameters.safetensors.before"));
 }
 
 TEST_F(TrainerTest, AnExportThatCannotTakeItsPlaceLeavesTheOneBefore) {
