@@ -84,14 +84,12 @@ Json DatasetFiles::openAll(const FileSpec &spec) {
   keyTypes.resize(model.feature_count);
   Json files = Json::array();
   for (size_t i = 0; i < names.size(); ++i) {
-    auto file = std::make_unique<ParquetFile>(model, request, names[i]);
+    auto file = std::make_unique<const ParquetFile>(model, request, keyTypes, names[i]);
     summaries.push_back(file->summary());
     files.push_back(toJson(file->summary()));
     opened[i].file = std::move(file);
     opened[i].file->widenKeyTypes(keyTypes, *opened[0].file);
   }
-  for (size_t i = 0; i < names.size(); ++i)
-    opened[i].file->setKeyTypes(keyTypes);
   return {{"notes", skipped}, {"files", std::move(files)}, {"keys", typesToJson(keyTypes)}};
 }
 
@@ -113,10 +111,8 @@ void DatasetFiles::requireSameType(int32_t feature) const {
 const ParquetFile &DatasetFiles::open(size_t file) const {
   Opened &one = opened[file];
   std::lock_guard<std::mutex> lock(one.mutex);
-  if (!one.file) {
-    one.file = std::make_unique<ParquetFile>(model, request, summaries[file]);
-    one.file->setKeyTypes(keyTypes);
-  }
+  if (!one.file)
+    one.file = std::make_unique<const ParquetFile>(model, request, keyTypes, summaries[file]);
   return *one.file;
 }
 

@@ -53,7 +53,7 @@ private:
   KeyTypes keyTypes;
   struct Opened {
     std::mutex mutex;
-    std::unique_ptr<ParquetFile> file;
+    std::unique_ptr<const ParquetFile> file;
   };
   std::unique_ptr<Opened[]> opened;
 };

@@ -197,7 +197,7 @@ private:
     try {
       convertLeaf(*walk.array, parentValid, feature.type, column);
       if (feature.type == GENREC_KEY)
-        widenKey(column, *plainType(walk.array->type()), *plan.keyTypes[index]);
+        widenKey(column, *plainType(walk.array->type()), *(*plan.keyTypes)[index]);
     } catch (const Error &error) {
       throw inColumn(feature.column, error);
     }

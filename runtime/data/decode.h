@@ -10,17 +10,21 @@
 
 #include <arrow/type_fwd.h>
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 namespace genrec::rt {
 
+/// By feature; null for what is no key.
+using KeyTypes = std::vector<std::shared_ptr<arrow::DataType>>;
+
 /// The columns of one file to read, by the model's indices; empty paths are not read.
 struct FilePlan {
   std::vector<char> readDomain, readFeature;
   std::vector<ColumnPath> domainPaths, featurePaths;
-  std::vector<std::shared_ptr<arrow::DataType>> keyTypes; ///< of keys, in all files; else null
+  const KeyTypes *keyTypes = nullptr; ///< in all files
   std::vector<int> leaves; ///< ascending, each once
   int32_t root = 0;        ///< the domain of the file's rows
 };

@@ -127,21 +127,24 @@ std::string listsIn(int32_t depth) {
 } // namespace
 
 ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &request,
-                         const std::string &path)
+                         const KeyTypes &keys, const std::string &path)
     : model(model) {
+  plan.keyTypes = &keys;
   about.path = path;
   open(request, nullptr);
 }
 
 ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &request,
-                         const FileSummary &told)
+                         const KeyTypes &keys, const FileSummary &told)
     : model(model) {
+  plan.keyTypes = &keys;
   about.path = told.path;
   open(request, &told);
 }
 
 ParquetFile::ParquetFile(const ParquetFile &opened, const ReadRequest &request)
     : model(opened.model), metadata(opened.metadata) {
+  plan.keyTypes = opened.plan.keyTypes;
   about.path = opened.about.path;
   about.identity = opened.about.identity;
   reading(name(), [&] {
@@ -184,12 +187,18 @@ void ParquetFile::measureGroups() {
 
 void ParquetFile::requireSameType(int32_t feature, const ParquetFile &first,
                                   const std::string &help) const {
-  const auto &own = plan.featurePaths[feature].type, &its = first.plan.featurePaths[feature].type;
-  if (!haveSameValues(own, its))
-    throw Error(name() + ": column '" + model.features[feature].column + "' is " +
-                    typeName(*plainType(own)) + ", in " + first.name() + " it is " +
-                    typeName(*plainType(its)),
-                help);
+  if (!haveSameValues(plan.featurePaths[feature].type, first.plan.featurePaths[feature].type))
+    throw otherType("column", feature, first, help);
+}
+
+Error ParquetFile::otherType(const char *what, int32_t feature, const ParquetFile &first,
+                             const std::string &help) const {
+  const auto typeIn = [&](const ParquetFile &file) {
+    return typeName(*plainType(file.plan.featurePaths[feature].type));
+  };
+  return Error(name() + ": " + what + " '" + model.features[feature].column + "' is " +
+                   typeIn(*this) + ", in " + first.name() + " it is " + typeIn(first),
+               help);
 }
 
 void ParquetFile::widenKeyTypes(KeyTypes &types, const ParquetFile &first) const {
@@ -199,10 +208,8 @@ void ParquetFile::widenKeyTypes(KeyTypes &types, const ParquetFile &first) const
     const auto &own = plan.featurePaths[i].type;
     auto common = types[i] ? commonKeyType(types[i], own) : plainType(own);
     if (!common)
-      throw Error(name() + ": key '" + model.features[i].column + "' is " +
-                      typeName(*plainType(own)) + ", in " + first.name() + " it is " +
-                      typeName(*plainType(first.plan.featurePaths[i].type)),
-                  "one column is written for all files, and no type holds the values of both");
+      throw otherType("key", i, first,
+                      "one column is written for all files, and no type holds the values of both");
     types[i] = common;
   }
 }

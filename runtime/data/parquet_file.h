@@ -5,6 +5,7 @@
 
 #include "decode.h"
 #include "file_identity.h"
+#include "genrec_rt/error.h"
 
 #include <memory>
 #include <string>
@@ -30,18 +31,17 @@ struct FileSummary {
   std::vector<int64_t> groupRows, groupBytes;
 };
 
-/// By feature; null for what is no key.
-using KeyTypes = std::vector<std::shared_ptr<arrow::DataType>>;
-
 /// An opened file: its metadata, and where the model's columns are in it. Row
 /// groups may be decoded from several threads at once.
 class ParquetFile {
 public:
   /// Throws Error where the file cannot be read, lacks a column or has one of
-  /// another type or depth.
-  ParquetFile(const genrec_model_desc &model, const ReadRequest &request, const std::string &path);
+  /// another type or depth. Keys are decoded to `keys`, which hold the values of all files by then.
+  ParquetFile(const genrec_model_desc &model, const ReadRequest &request, const KeyTypes &keys,
+              const std::string &path);
   /// The file that rank 0 has told of; Error also where this rank has another one.
-  ParquetFile(const genrec_model_desc &model, const ReadRequest &request, const FileSummary &told);
+  ParquetFile(const genrec_model_desc &model, const ReadRequest &request, const KeyTypes &keys,
+              const FileSummary &told);
   /// Other columns of an opened file, which is not opened for them.
   ParquetFile(const ParquetFile &opened, const ReadRequest &request);
 
@@ -55,8 +55,6 @@ public:
   /// Widens `types`, those of the keys (GENREC_KEY) in the files before, `first` and others, to
   /// hold this file's values. Throws Error where no type does.
   void widenKeyTypes(KeyTypes &types, const ParquetFile &first) const;
-  /// What keys are decoded to: the types that hold the values of all files.
-  void setKeyTypes(const KeyTypes &types) { plan.keyTypes = types; }
 
 private:
   void open(const ReadRequest &request, const FileSummary *told);
@@ -68,6 +66,9 @@ private:
   ColumnPath pathOfDomain(const parquet::arrow::SchemaManifest &manifest, int32_t domain) const;
   ColumnPath pathOfFeature(const parquet::arrow::SchemaManifest &manifest, int32_t feature) const;
   void checkType(int32_t feature, const ColumnPath &path) const;
+  /// A column, which is `what`, has another type than in `first`.
+  Error otherType(const char *what, int32_t feature, const ParquetFile &first,
+                  const std::string &help) const;
 
   const genrec_model_desc &model;
   const std::string &name() const { return about.path; }
