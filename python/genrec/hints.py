@@ -83,8 +83,8 @@ def help_for_attribute(name: str, names: list[str]) -> str:
 
 
 def close_to(name: str, names: list[str]) -> str:
-    """A question for the one of `names` that `name` may stand for; empty where there is none."""
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
+    """A question for the public one of `names` that `name` may stand for; empty where there is none."""
+    close = difflib.get_close_matches(name, [one for one in names if not one.startswith("_")], n=1, cutoff=0.7)
     return f"did you mean '{close[0]}'?" if close else ""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
+from types import TracebackType
 from typing import Any
 
 from genrec.domain import Domain, make_batch
@@ -16,7 +17,7 @@ from genrec.parameter import Parameter
 from genrec.recording import Recording, recording
 from genrec.refused import told_of_refused_call
 from genrec.schema import Schema
-from genrec.source import Place, place_of_failure, refresh
+from genrec.source import Place, innermost, place_of_failure, refresh
 from genrec.table import Table, check_table_names, check_tensor_names
 from genrec.tracebacks import VARIABLE, are_own_frames_shown
 
@@ -172,19 +173,32 @@ def _told_at_its_line() -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        place, calls = place_of_failure(error.__traceback__)
-        if isinstance(error, MissingNameError) and place is not None:
-            raise ModelError(error.said, place, "", error.help) from (error if are_own_frames_shown() else None)
-        help = help_for_call(str(error)) if isinstance(error, TypeError) else ""
-        told = told_of_refused_call(error) if isinstance(error, TypeError) and not help else None
-        if place is not None and told is not None:
-            raise ModelError(told[0], place, "", told[1]) from (error if are_own_frames_shown() else None)
-        if place is None or isinstance(error, ModelError) or not (calls or help):
+        entry = innermost(error.__traceback__)
+        if entry is None or isinstance(error, ModelError):
             raise
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        help = help or f"look at what its arguments are; {VARIABLE}=1 shows where in genrec it failed"
-        message = f"this call cannot be recorded ({said})"
+        place = place_of_failure(entry)
+        told = _told(error, place, entry)
+        if told is None:
+            raise
+        message, help = told
         raise ModelError(message, place, "", help) from (error if are_own_frames_shown() else None)
+
+
+def _told(error: Exception, place: Place, entry: TracebackType) -> tuple[str, str] | None:
+    """Message and help for an exception of what the user's `entry` of a traceback executes; None for one of the user's
+    own code.
+    """
+    if isinstance(error, MissingNameError):
+        return error.said, error.help
+    help = help_for_call(str(error)) if isinstance(error, TypeError) else ""
+    told = told_of_refused_call(error, place, entry.tb_frame) if isinstance(error, TypeError) and not help else None
+    if told is not None:
+        return told
+    if entry.tb_next is None and not help:
+        return None
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    help = help or f"look at what its arguments are; {VARIABLE}=1 shows where in genrec it failed"
+    return f"this call cannot be recorded ({said})", help
 
 
 _ATTRIBUTES = (

@@ -30,27 +30,24 @@ class Symbolic:
         """A description for the caret line of an error."""
         raise NotImplementedError
 
+    def _refuse(self, why: str, help: str) -> NoReturn:
+        raise ModelError(f"{self._noun} {why}", find_place(), self._label(), help)
+
     def __bool__(self) -> bool:
-        raise ModelError(
-            f"{self._noun} has no truth while the model is recorded",
-            find_place(),
-            self._label(),
+        self._refuse(
+            "has no truth while the model is recorded",
             "choose per row with gr.where(condition, a, b); 'and', 'or' and 'if' see no rows",
         )
 
     def __iter__(self) -> NoReturn:
-        raise ModelError(
-            f"{self._noun} cannot be iterated over: a model is recorded without data",
-            find_place(),
-            self._label(),
+        self._refuse(
+            "cannot be iterated over: a model is recorded without data",
             "ops work on all rows at once; .sum() reduces lists, .row_sum() each row",
         )
 
     def _has_no_number(self, *_: object, **__: object) -> NoReturn:
-        raise ModelError(
-            f"{self._noun} has no number while the model is recorded",
-            find_place(),
-            self._label(),
+        self._refuse(
+            "has no number while the model is recorded",
             "use functions of values: nn.exp and its kin, gr.where, gr.maximum, x.astype(gr.int64)",
         )
 

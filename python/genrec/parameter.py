@@ -63,11 +63,7 @@ class Parameter(Operators):
         if name.startswith("_"):
             raise AttributeError(name)
         own = name if name in _OF_ITS_VALUE else f"row_{name}" if f"row_{name}" in _OF_ITS_VALUE else ""
-        help = (
-            f"its value has it: p.value().{own}"
-            if own
-            else help_for_attribute(name, [one for one in dir(self) if one[0] != "_"])
-        )
+        help = f"its value has it: p.value().{own}" if own else help_for_attribute(name, dir(self))
         raise FeatureError(f"a parameter has no '{name}'", find_place(), self._label(), help)
 
     def __getitem__(self, index: object) -> Value:

@@ -2,13 +2,13 @@
 
 import inspect
 import re
-from types import FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType
 from typing import Any
 
 from genrec.domain import Domain
 from genrec.hints import help_for_argument
 from genrec.parameter import Parameter
-from genrec.source import is_own, place_of_failure
+from genrec.source import Place
 from genrec.table import Table
 from genrec.value import Value
 
@@ -17,18 +17,16 @@ _CLASSES = {one.__name__: one for one in (Domain, Parameter, Table, Value)}
 _SHOWN = {"Domain": "rows", "Parameter": "p", "Table": "table", "Value": "x"}
 
 
-def told_of_refused_call(error: TypeError) -> tuple[str, str] | None:
-    """What is wrong with the arguments of the user's innermost call, and how the function is called; None for another
-    error, or a function of somebody else.
+def told_of_refused_call(error: TypeError, place: Place, frame: FrameType) -> tuple[str, str] | None:
+    """What is wrong with the arguments of the user's innermost call, at `place` in `frame`, and how the function is
+    called; None for another error, or a function of somebody else.
     """
     found = _REFUSAL.match(str(error))
     if found is None:
         return None
     name, kind, rest = found.groups()
-    place, _ = place_of_failure(error.__traceback__)
-    frame = _last_frame(error.__traceback__)
-    called = place.called if place is not None else ""
-    function = _function(called, name, frame) if frame is not None else None
+    called = place.called
+    function = _function(called, name, frame)
     if function is None or not str(function.__module__).startswith("genrec"):
         return None
     owner, _, method = name.rpartition(".")
@@ -48,15 +46,6 @@ def told_of_refused_call(error: TypeError) -> tuple[str, str] | None:
 
 
 _MOST_SHOWN = 40
-
-
-def _last_frame(traceback: TracebackType | None) -> FrameType | None:
-    """The user's innermost frame."""
-    frame = None
-    while traceback is not None:
-        frame = traceback.tb_frame if not is_own(traceback.tb_frame) else frame
-        traceback = traceback.tb_next
-    return frame
 
 
 def _function(called: str, name: str, frame: FrameType) -> Any:

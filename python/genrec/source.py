@@ -106,16 +106,19 @@ def is_own(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
-def place_of_failure(traceback: TracebackType | None) -> tuple[Place | None, bool]:
-    """The user's innermost line in a traceback, None if there is none, and whether it called into this package."""
-    place, calls = None, False
+def innermost(traceback: TracebackType | None) -> TracebackType | None:
+    """The innermost entry of a traceback that is the user's, None if there is none. One after it is of this package."""
+    found = None
     while traceback is not None:
-        frame = traceback.tb_frame
-        if not is_own(frame):
-            place = _place_in_frame(frame, traceback.tb_lasti, traceback.tb_lineno)
-            calls = traceback.tb_next is not None
+        if not is_own(traceback.tb_frame):
+            found = traceback
         traceback = traceback.tb_next
-    return place, calls
+    return found
+
+
+def place_of_failure(entry: TracebackType) -> Place:
+    """What the frame of an entry of a traceback was executing."""
+    return _place_in_frame(entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
 
 
 def _place_in_frame(frame: FrameType, instruction: int, line: int) -> Place:

@@ -69,7 +69,7 @@ class Value(Operators):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        help = help_for_attribute(name, [one for one in dir(Value) if not one.startswith("_")])
+        help = help_for_attribute(name, dir(Value))
         raise FeatureError(f"a value has no '{name}'", find_place(), self._label(), help)
 
     def __pos__(self) -> "Value":

@@ -248,6 +248,11 @@ def test_schemas_data_and_binaries(make, kind, told, tmp_path, monkeypatch):
     assert told in str(raised.value)
 
 
+def test_private_names_are_not_suggested():
+    with pytest.raises(AttributeError, match="; did you mean 'checkpoint'[?]$"):
+        _ = gr.CompiledModel("absent").default_checkpoint
+
+
 def test_types_are_shown_as_they_are_written():
     written = [gr.int64, gr.bool_, gr.float32.vector(3).nullable(), gr.int32.padded(0), gr.timestamp()]
     assert repr(written) == "[gr.int64, gr.bool_, gr.float32.vector(3).nullable(), gr.int32.padded(0), gr.timestamp()]"

@@ -29,6 +29,13 @@ def checked_frame(frame: object) -> pl.DataFrame:
     raise DataError(f"a Polars frame is needed, got {kind.__name__}" + (f"; {help}" if help else ""))
 
 
+def checked_series(series: object) -> pl.Series:
+    """`series` itself. Raises `DataError` for anything but a Polars series."""
+    if not isinstance(series, pl.Series):
+        raise DataError(f"a Polars series is needed, such as frame['item'], got {type(series).__name__}")
+    return series
+
+
 def checked_names(names: Sequence[str], what: str) -> list[str]:
     """`names` as a list. Raises `DataError` for a text, whose letters are no names."""
     if isinstance(names, str):

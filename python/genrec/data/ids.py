@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from genrec.data.given import checked_frame, make_folder_of, remove_partial, why
+from genrec.data.given import checked_frame, checked_series, make_folder_of, remove_partial, why
 from genrec.errors import DataError
 
 
@@ -64,8 +64,7 @@ class IdMapping:
             DataError: a value is unknown; the message names it and its row. Or the column is of strings and the mapping
                 of integers, or the other way round.
         """
-        if not isinstance(series, pl.Series):
-            raise DataError(f"a Polars series is needed, such as frame['item'], got {type(series).__name__}")
+        checked_series(series)
         self._check_kind(series)
         # The column's values rather than the mapping's: these need not fit the column's type.
         present = series.drop_nulls().unique()
@@ -99,8 +98,7 @@ class IdMapping:
 
     def decode(self, series: pl.Series) -> pl.Series:
         """The values behind a column of ids; nulls stay null. Raises `DataError` for an id that the mapping has not."""
-        if not isinstance(series, pl.Series):
-            raise DataError(f"a Polars series is needed, such as frame['item'], got {type(series).__name__}")
+        checked_series(series)
         unknown = ((series < 0) | (series >= len(self))).arg_true()
         if len(unknown):
             row = unknown[0]
