@@ -65,6 +65,14 @@ void keepHandles(genrec_runtime &shared, int32_t table, const int64_t *ids, int6
   shared.handles.push_back(std::move(kept));
 }
 
+/// Of several portions, in a step that runs once more.
+void repeatRows(StepSlot &slot, int32_t table, const int64_t *keys, int64_t count, float **rows,
+                float *zeros) {
+  if (!slot.repeatRows(rows, count))
+    std::fill_n(rows, count, zeros);
+  noteNonFiniteRow(slot, table, keys, count, rows, zeros);
+}
+
 void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,
                const uint8_t *valid, float **rows) {
   genrec_runtime &shared = slot.state();
@@ -96,11 +104,8 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
     std::fill_n(rows, count, zeros);
     return counter->add(slot, table, domain, ids, valid);
   }
-  if (ranks && slot.isFindingNonFinite) {
-    if (!slot.repeatRows(rows, count))
-      std::fill_n(rows, count, zeros);
-    return noteNonFiniteRow(slot, table, ids, count, rows, zeros);
-  }
+  if (ranks && slot.isFindingNonFinite)
+    return repeatRows(slot, table, ids, count, rows, zeros);
   if (ranks)
     return ranks->request(slot, table, ids, valid, count, rows);
   bool isTemporary = findRows(slot, table, ids, valid, count, rows);
@@ -115,11 +120,8 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
   genrec_runtime &shared = slot.state();
   int64_t count = domain->count;
   auto *zeros = const_cast<float *>(shared.zeroRow(table));
-  if (slot.rankStep && slot.isFindingNonFinite) {
-    if (!slot.repeatRows(rows, count))
-      std::fill_n(rows, count, zeros);
-    return noteNonFiniteRow(slot, table, keys, count, rows, zeros);
-  }
+  if (slot.rankStep && slot.isFindingNonFinite)
+    return repeatRows(slot, table, keys, count, rows, zeros);
   if (RankStep *ranks = slot.rankStep)
     return ranks->request(slot, table, keys, nullptr, count, rows);
   uint8_t *valid = slot.missing.ensure(std::max<int64_t>(count, 1));

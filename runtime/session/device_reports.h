@@ -29,7 +29,7 @@ public:
   /// Before the host waits for the step, and when it has.
   void fetchNotes() { notes.fetch(); }
   void finish();
-  /// The same of a step that runs once more (StepSlot::findNonFinite): only what was not finite
+  /// The same of a step that runs once more (StepSlot::findOnDevice): only what was not finite
   /// first.
   void explain();
   /// What is reported from here on is of the update of all portions.

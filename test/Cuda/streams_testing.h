@@ -35,14 +35,15 @@ struct Ints {
   size_t count;
 };
 
-struct Pinned {
-  explicit Pinned(size_t count) {
-    GENREC_CUDA_CHECK(cudaMallocHost(&data, count * 4));
-    std::fill(data, data + count, 0);
+template <class T> struct PinnedArray {
+  explicit PinnedArray(size_t count) {
+    GENREC_CUDA_CHECK(cudaMallocHost(&data, count * sizeof(T)));
+    std::fill(data, data + count, T(0));
   }
-  ~Pinned() { (void)cudaFreeHost(data); }
-  int *data = nullptr;
+  ~PinnedArray() { (void)cudaFreeHost(data); }
+  T *data = nullptr;
 };
+using Pinned = PinnedArray<int>;
 
 __global__ inline void addTo(int *data, int count, int by) {
   for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x))

@@ -4,6 +4,7 @@ host hears of it: line, op, row, element, the row of the file, and the weight or
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable
@@ -130,6 +131,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return binaries, data, expected
 
 
+@functools.cache  # several ways are one on the CPU
 def errors(binary: Path, ranks: int, data: Path, *more: str) -> str:
     ran = start(
         *(binary, ranks, "train", "--data", data, "--batch", BATCH, "--epochs", "2", "--no-shuffle"),

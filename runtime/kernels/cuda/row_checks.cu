@@ -2,10 +2,9 @@
 
 #include "genrec_rt/kernels/cuda/row_checks.h"
 
+#include "genrec_rt/kernels/cuda/bf16.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/row_notes.h"
-
-#include <cfloat>
 
 namespace genrec::rt::cuda {
 
@@ -27,15 +26,12 @@ __global__ void __launch_bounds__(kThreads) findBeyond(DeviceRange c, RowNote *n
 __global__ void __launch_bounds__(kThreads) findNonFinite(DeviceFloats c, RowNote *note) {
   const int64_t count = (c.domain ? c.domain->count : 1) * c.rowSize;
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    if (const float x = c.values[i / c.rowSize * c.stride + i % c.rowSize]; !(fabsf(x) <= FLT_MAX))
+    if (!isFinite(c.values[i / c.rowSize * c.stride + i % c.rowSize]))
       noteRow(note, nullptr, i);
 }
 
 __device__ bool isFiniteAt(const DeviceRows &c, const float *row, int64_t at) {
-  constexpr uint16_t kExponent = 0x7F80; // of bfloat16
-  if (c.isBf16)
-    return (reinterpret_cast<const uint16_t *>(row)[at] & kExponent) != kExponent;
-  return fabsf(row[at]) <= FLT_MAX;
+  return isFinite(c.isBf16 ? toFloat(reinterpret_cast<const Bf16 *>(row)[at]) : row[at]);
 }
 
 __global__ void __launch_bounds__(kThreads) findNonFiniteRow(DeviceRows c, RowNote *note) {

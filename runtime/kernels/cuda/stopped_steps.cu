@@ -5,8 +5,7 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/launch.h"
-
-#include <cfloat>
+#include "genrec_rt/kernels/cuda/row_checks.h"
 
 namespace genrec::rt::cuda {
 
@@ -16,8 +15,7 @@ __global__ void lossKernel(DeviceLoss loss) {
   const float sum = *loss.sum, weight = *loss.weight;
   loss.to[0] = sum;
   loss.to[1] = weight;
-  const bool isFinite = fabsf(sum) <= FLT_MAX && fabsf(weight) <= FLT_MAX; // false for NaN
-  if (isFinite && *loss.stopped == 0)
+  if (isFinite(sum) && isFinite(weight) && *loss.stopped == 0)
     return;
   *loss.stopped = 1;
   for (int32_t i = 0; i < loss.updatedCount; ++i)

@@ -10,9 +10,13 @@
 
 #include "genrec_rt/device.h"
 
+#include <cfloat>
+#include <cmath>
 #include <cuda_runtime.h>
 
 namespace genrec::rt::cuda {
+
+__device__ inline bool isFinite(float x) { return fabsf(x) <= FLT_MAX; } // false for NaN
 
 /// Notes the first row beyond, with its value. Types are GENREC_I32, I64, F32 and F64.
 void checkRange(const DeviceRange &range, genrec_row_note *note, cudaStream_t stream);
