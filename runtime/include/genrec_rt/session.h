@@ -113,8 +113,8 @@ struct SessionOptions {
   /// A training step whose loss is a NaN or an infinity runs once more, with every op's result
   /// looked at, to say where that comes from (StepReport::nonFiniteOrigin). Costs nothing else. On
   /// several portions, those whose own losses are not finite run once more, and all ranks agree on
-  /// the first, and on the first column with such a value. On a device such a step, and one that is
-  /// queued behind it, changes no parameters and no rows.
+  /// the first, and on the first column with such a value. On a device a rank whose own loss is not
+  /// finite keeps its parameters and, with one portion, its rows; so does a step queued behind it.
   bool explainNonFinite = false;
   bool profile = false; ///< note when each op of each step runs
   /// On a device, steps that repeat what they queue are captured once and launched as a whole from
