@@ -187,7 +187,7 @@ typedef struct genrec_op_desc {
   int32_t stage;    /* genrec_stage */
   const genrec_cost *costs;
   int32_t cost_count;
-  int32_t bf16; /* whether factors of its products are rounded to bfloat16 */
+  int32_t bf16;     /* whether factors of its products are rounded to bfloat16 */
   int32_t is_fused; /* whether it came from several lines of the model; `location` is one */
 } genrec_op_desc;
 
