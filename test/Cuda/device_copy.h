@@ -59,6 +59,16 @@ private:
   size_t count;
 };
 
+/// Zeros that a device may write without a wait of the host's.
+template <class T> struct PinnedArray {
+  explicit PinnedArray(size_t count) {
+    GENREC_CUDA_CHECK(cudaMallocHost(&data, count * sizeof(T)));
+    std::fill(data, data + count, T(0));
+  }
+  ~PinnedArray() { (void)cudaFreeHost(data); }
+  T *data = nullptr;
+};
+
 } // namespace genrec::rt::cuda::test
 
 #endif // GENREC_TEST_CUDA_DEVICE_COPY_H

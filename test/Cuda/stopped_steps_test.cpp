@@ -1,7 +1,6 @@
 //===- stopped_steps_test.cpp - What losses that are not finite stop ------===//
 
 #include "device_copy.h"
-#include "streams_testing.h"
 
 #include "genrec_rt/kernels/cuda/stopped_steps.h"
 

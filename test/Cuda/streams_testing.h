@@ -3,6 +3,8 @@
 #ifndef GENREC_TEST_CUDA_STREAMS_TESTING_H
 #define GENREC_TEST_CUDA_STREAMS_TESTING_H
 
+#include "device_copy.h"
+
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/launch.h"
 
@@ -35,14 +37,6 @@ struct Ints {
   size_t count;
 };
 
-template <class T> struct PinnedArray {
-  explicit PinnedArray(size_t count) {
-    GENREC_CUDA_CHECK(cudaMallocHost(&data, count * sizeof(T)));
-    std::fill(data, data + count, T(0));
-  }
-  ~PinnedArray() { (void)cudaFreeHost(data); }
-  T *data = nullptr;
-};
 using Pinned = PinnedArray<int>;
 
 __global__ inline void addTo(int *data, int count, int by) {
