@@ -60,7 +60,7 @@ llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model,
   result.forward.exact = std::move(exact.forward);
   result.trained.exact = std::move(exact.trained);
   result.trained.sizes = std::move(exact.sizes);
-  uint64_t coarseRuns = roundsToBf16(model) ? kFewRuns : 0;
+  uint64_t coarseRuns = roundsToBf16(model) ? runs : 0;
   for (uint64_t run = 1; run <= runs + coarseRuns; ++run) {
     bool isCoarse = run > runs;
     ObserveOptions options;

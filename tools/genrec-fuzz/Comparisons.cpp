@@ -18,16 +18,18 @@
 using namespace genrec;
 using namespace genrec::fuzz;
 
-/// What kind of problem it is: a pass that refuses, a binary that ends, or the step after which
-/// something differs ("after import", "-O2: after differentiate"). A model that fails in another
-/// way is no smaller example of this one.
+/// What kind of problem it is: a pass that refuses, a binary that ends or differs, or the step
+/// after which something differs ("after import", "-O2: after differentiate"). A model that fails
+/// in another way, such as one that the interpreter refuses, is no smaller example of this one.
 static llvm::StringRef getKind(llvm::StringRef problem) {
   constexpr llvm::StringLiteral kRefusal = "a pass failed", kEnd = "model-driver ended",
-                                kStep = "after ";
+                                kStep = "after ", kBinary = "compiled at ";
   if (size_t begin = problem.find(kRefusal); begin != llvm::StringRef::npos)
     return problem.take_front(begin + kRefusal.size());
   if (size_t begin = problem.find(kEnd); begin != llvm::StringRef::npos)
     return problem.substr(begin).split('\n').first;
+  if (problem.starts_with(kBinary))
+    return kBinary;
   size_t begin = problem.find(kStep);
   return begin == llvm::StringRef::npos ? llvm::StringRef()
                                         : problem.take_front(problem.find(':', begin));

@@ -69,7 +69,8 @@ inline constexpr uint64_t kManyRuns = 12;
 /// For kConstantsAllowance: such levels have few errors.
 inline constexpr uint64_t kFewRuns = 6;
 
-/// Runs `model` once exactly and `runs` times perturbed.
+/// Runs `model` once exactly and `runs` times perturbed, and as often with changed factors where it
+/// rounds to bf16.
 llvm::Expected<RoundedObservations> observeRounding(ModelOp model,
                                                     llvm::ArrayRef<interpreter::Batch> batches,
                                                     uint64_t seed, uint64_t runs);
