@@ -18,7 +18,7 @@ COLUMN_DEFECTS = [
     Defect("all threads begin with the block's first row", LANES, COLUMN_TESTS, "static_cast<int64_t>(threadIdx.x) / L", "int64_t(0)"),
     Defect("a block goes on by its threads, not by its rows", LANES, COLUMN_TESTS, "static_cast<int64_t>(blockDim.x) / L", "static_cast<int64_t>(blockDim.x)"),
     Defect("all columns have the rows of the first domain", BODIES, COLUMN_TESTS, "step->domains[shape.domain]", "step->domains[0]"),
-    Defect("a column has the blocks of the first domain", LAUNCH, COLUMN_TESTS, "step->domains[column.domain].capacity", "step->domains[0].capacity"),
+    Defect("a column has the blocks of the first domain", LAUNCH, COLUMN_TESTS, "step->domains[columns[i].domain].capacity", "step->domains[0].capacity"),
     Defect("the next column's arguments are not sought", LAUNCH, COLUMN_TESTS, "      pointers += column.pointers;", "      ;"),
     Defect("columns' arguments lie on each other", LAUNCH, COLUMN_TESTS, "      pointer += column.pointers;", "      ;"),
     Defect("columns that are missing begin with the first block", LAUNCH, COLUMN_TESTS, "std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, blocks);", "std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, 0);"),

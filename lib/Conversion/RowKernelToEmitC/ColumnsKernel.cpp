@@ -44,13 +44,14 @@ void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<A
     emitc::ReturnOp::create(b.builder, b.loc, Value());
   }
   SmallVector<Attribute> shapes;
-  for (const ColumnShape &column : columns)
-    shapes.push_back(Fields(b.getContext())
-                         .integer("program", column.program)
-                         .integer("rows", column.rows)
-                         .integer("pointers", column.pointers)
-                         .integer("domain", column.domain)
-                         .get());
+  for (const ColumnShape &column : columns) {
+    Fields fields(b.getContext());
+    fields.integer("program", column.program).integer("rows", column.rows);
+    fields.integer("pointers", column.pointers).integer("domain", column.domain);
+    if (column.parts >= 0)
+      fields.integer("leaves", column.leaves).integer("parts", column.parts);
+    shapes.push_back(fields.get());
+  }
   auto count = static_cast<int64_t>(shapes.size());
   b.constexprGlobal(name + "_columns",
                     emitc::ArrayType::get({count}, b.opaque("kernels::ColumnShape")),

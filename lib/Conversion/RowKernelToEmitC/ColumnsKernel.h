@@ -1,6 +1,6 @@
 //===- ColumnsKernel.h - the kernel of a launch of columns ------*- C++ -*-===//
 //
-// A device runs many columns, or updates many parameters, in one launch
+// A device runs many columns, updates many parameters, or pools many lists, in one launch
 // (genrec_rt/kernels/cuda/column_bodies.h).
 //
 //===----------------------------------------------------------------------===//
@@ -15,6 +15,7 @@ namespace genrec {
 /// A column of a launch: ColumnShape of genrec_rt/kernels/cuda/row_mapping.h.
 struct ColumnShape {
   int64_t program, rows, pointers, domain;
+  int64_t leaves = -1, parts = -1; ///< of a column that splits lists
 };
 
 /// Emits the kernel of a launch of columns, whose bodies are the functions `bodies`, and the

@@ -19,9 +19,9 @@ using namespace genrec;
 namespace {
 class CudaTarget : public KernelTarget {
 public:
-  CudaTarget(RowKernelOp kernel, bool isColumn)
-      : kernel(kernel), isColumn(isColumn), mapping(getRowMapping(kernel)),
-        meets(lanesMeet(kernel, mapping)) {
+  CudaTarget(RowKernelOp kernel, KernelForm form)
+      : kernel(kernel), form(form), isColumn(form != KernelForm::launched),
+        mapping(getRowMapping(kernel)), meets(lanesMeet(kernel, mapping)) {
     assert((!isColumn || mapping.lanes <= rt::kColumnThreads) && "a block has rows of a column");
   }
 
@@ -50,7 +50,9 @@ public:
   Value skipTerms(const EmitCBuilder &b, const RowTerms &terms, Value memory, Value rows) override;
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, function_ref<Value()> getCount,
                   StringRef name) override;
-  bool splitsLists() const override { return !isColumn; }
+  bool splitsLists() const override { return form != KernelForm::column; }
+  bool takesDomains() const override { return form == KernelForm::joint; }
+  Value getDomain(const EmitCBuilder &b, KernelFunction &kernel, int64_t pointer) override;
   ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) override;
   void leaveElements(const EmitCBuilder &b, ElementLoops &at) override;
   Value loadElement(const EmitCBuilder &b, Value pointer, ElementLoops &at) override;
@@ -88,6 +90,7 @@ private:
   Value createPack(const EmitCBuilder &b, Value pointer, ElementLoops &at) const;
 
   RowKernelOp kernel;
+  const KernelForm form;
   const bool isColumn;
   const RowMapping mapping;
   const bool meets;
@@ -161,6 +164,11 @@ void CudaTarget::createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArg
     // What columns share, such as a divisor, is then read once for all rows of a thread.
     kernel.arguments.push_back(EmitCBuilder::restricted(pointer));
   }
+}
+
+Value CudaTarget::getDomain(const EmitCBuilder &b, KernelFunction &kernel, int64_t pointer) {
+  return b.call("kernels::columnDomain", b.pointer(b.opaque("genrec_domain")),
+                {kernel.arguments.front(), kernel.function.getArgument(1), b.integer(pointer)});
 }
 
 Value CudaTarget::enterChunk(const EmitCBuilder &b, KernelFunction &, Value count, Value floats) {
@@ -451,6 +459,6 @@ void CudaTarget::describeSums(const EmitCBuilder &b, StringRef name) {
                     b.builder.getArrayAttr(shapes));
 }
 
-std::unique_ptr<KernelTarget> genrec::createCudaKernelTarget(RowKernelOp kernel, bool isColumn) {
-  return std::make_unique<CudaTarget>(kernel, isColumn);
+std::unique_ptr<KernelTarget> genrec::createCudaKernelTarget(RowKernelOp kernel, KernelForm form) {
+  return std::make_unique<CudaTarget>(kernel, form);
 }

@@ -7,7 +7,7 @@
 
 namespace genrec {
 
-std::unique_ptr<KernelTarget> createCudaKernelTarget(RowKernelOp kernel, bool isColumn);
+std::unique_ptr<KernelTarget> createCudaKernelTarget(RowKernelOp kernel, KernelForm form);
 
 } // namespace genrec
 

@@ -36,9 +36,23 @@ int64_t KernelOutliner::getGrain() const {
   return std::clamp<int64_t>(kChunkCost / cost, 1, kMostRows);
 }
 
+FlatSymbolRefAttr KernelOutliner::getLeafDomain() const {
+  return FlatSymbolRefAttr::get(DomainOp(nest.back().domain).getSymNameAttr());
+}
+
+Value KernelOutliner::getDomain(const EmitCBuilder &at, FlatSymbolRefAttr domain) {
+  const int64_t number = index.getDomain(domain);
+  if (!target.takesDomains())
+    return getDomainPointer(at, step, number);
+  auto *passed = llvm::find(passedDomains, number);
+  if (passed == passedDomains.end())
+    passed = passedDomains.insert(passed, number);
+  const auto others = static_cast<int64_t>(function.arguments.size()) - 1; // but for the step
+  return target.getDomain(at, function, others + (passed - passedDomains.begin()));
+}
+
 Value KernelOutliner::getRowCount() {
-  int64_t number = index.getDomain(getLaunchDomain());
-  return b.named("rows").load(b.memberOf(getDomainPointer(b, step, number), "count", b.i64()));
+  return b.named("rows").load(b.memberOf(getDomain(b, getLaunchDomain()), "count", b.i64()));
 }
 
 Value KernelOutliner::getOffset(Value row, int64_t stride) const {
@@ -47,7 +61,7 @@ Value KernelOutliner::getOffset(Value row, int64_t stride) const {
 
 Value KernelOutliner::getSourceRows(RankedTensorType type) {
   if (FlatSymbolRefAttr domain = getRowDomain(type))
-    return b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), "count", b.i64()));
+    return b.load(b.memberOf(getDomain(b, domain), "count", b.i64()));
   return b.integer(type.getDimSize(0));
 }
 
@@ -326,7 +340,7 @@ void KernelOutliner::clearBehindFactors() {
     int64_t stride = getRowAddress(result).stride;
     if (!type.getElementType().isBF16() || stride != getRowSize(type))
       continue;
-    Value rows = getDomainPointer(b, step, index.getDomain(getRowDomain(type)));
+    Value rows = getDomain(b, getRowDomain(type));
     b.callVoid("kernels::clearRowsBehind", {rows, resultPointers[number], b.integer(stride)});
   }
 }

@@ -35,6 +35,10 @@ public:
   bool splitsLists() const { return isSplit; }
   /// Emits, behind the function `name` of a kernel that splits lists, how.
   void describePools(llvm::StringRef name) const;
+  /// The domain of the innermost loop's rows.
+  mlir::FlatSymbolRefAttr getLeafDomain() const;
+  /// The numbers of the domains that the function takes as pointers, behind the others.
+  llvm::ArrayRef<int64_t> getPassedDomains() const { return passedDomains; }
 
   int64_t loopCount = 0, arrayCount = 0;
 
@@ -68,6 +72,7 @@ private:
   /// Whether rows of the result are added as floats, so that their order matters.
   bool isAdded(const Pooled &pool) const;
   void createPooled();
+  mlir::Value getDomain(const EmitCBuilder &b, mlir::FlatSymbolRefAttr domain);
   mlir::Value getDomainMember(DomainOp domain, llvm::StringRef member, mlir::Type element);
   void preparePlaces();
   void prepareAccumulators();
@@ -152,11 +157,12 @@ private:
   int64_t listDepth = 0, partWords = 0;
   mlir::Value unit, parts;
   KernelFunction function;
+  llvm::SmallVector<int64_t> passedDomains;
   llvm::SmallVector<mlir::Value> inputPointers, resultPointers;
   /// number of rows of the innermost loop's domain, if an input has table rows
   mlir::Value tableRowCount;
-  llvm::SmallVector<mlir::Value> statePointers;  ///< per input; null except for parameter rows
-  std::vector<TensorAddress> accumulators;       ///< per accumulated result
+  llvm::SmallVector<mlir::Value> statePointers; ///< per input; null except for parameter rows
+  std::vector<TensorAddress> accumulators;      ///< per accumulated result
   /// Where sums go that are kept in `accumulators` until the rows are done.
   struct KeptSum {
     unsigned result;

@@ -11,8 +11,7 @@ using namespace mlir;
 using namespace genrec;
 
 Value KernelOutliner::getDomainMember(DomainOp domain, StringRef member, Type element) {
-  int64_t number = index.getDomain(FlatSymbolRefAttr::get(domain.getSymNameAttr()));
-  Value pointer = getDomainPointer(b, step, number);
+  Value pointer = getDomain(b, FlatSymbolRefAttr::get(domain.getSymNameAttr()));
   EmitCBuilder named = b.named(domain.getSymName() + "_" + member);
   Value value = named.load(named.memberOf(pointer, member, b.pointer(element)));
   return EmitCBuilder::restricted(EmitCBuilder::constant(value));
@@ -54,11 +53,10 @@ void KernelOutliner::preparePlaces() {
     draws |= draw && draw.drawsPerRow();
   }
   for (unsigned input = 0; input < kernel.getInputs().size() && !tableRowCount; ++input)
-    if (hasTableRows(input)) {
-      int64_t number = index.getDomain(FlatSymbolRefAttr::get(path[0].getSymNameAttr()));
+    if (target.prefetchesRows() && hasTableRows(input)) {
       EmitCBuilder named = b.named(path[0].getSymName() + "_rows");
-      tableRowCount =
-          named.load(named.memberOf(getDomainPointer(b, step, number), "count", b.i64()));
+      Value domain = getDomain(b, FlatSymbolRefAttr::get(path[0].getSymNameAttr()));
+      tableRowCount = named.load(named.memberOf(domain, "count", b.i64()));
     }
   for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
     if (isSegmentSum(input)) {

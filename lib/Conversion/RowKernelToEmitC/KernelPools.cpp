@@ -85,11 +85,12 @@ void KernelOutliner::createPooled() {
 
 // for (unit…) { of = poolUnit(unit…); if (of.row >= 0) for (row = of.begin; row < of.end…
 void KernelOutliner::enterUnits() {
-  int64_t number = index.getDomain(FlatSymbolRefAttr::get(nest.back().domain.getSymNameAttr()));
-  Value leaves = EmitCBuilder::kept(getDomainPointer(b.named("leaves"), step, number));
+  Value leaves = EmitCBuilder::kept(getDomain(b.named("leaves"), getLeafDomain()));
   Value count = EmitCBuilder::kept(getRowCount());
-  Value units = b.named("units").call("kernels::poolUnits", b.i64(), {count, leaves, parts});
-  Value place = target.enterRows(b, function, [&] { return units; }, "unit");
+  auto countUnits = [&] {
+    return b.named("units").call("kernels::poolUnits", b.i64(), {count, leaves, parts});
+  };
+  Value place = target.enterRows(b, function, countUnits, "unit");
   unit = b.named("of").variable(b.opaque("kernels::PoolUnit"));
   b.assign(unit, b.call("kernels::poolUnit", b.opaque("kernels::PoolUnit"),
                         {place, count, leaves, parts}, {b.templateInteger(listDepth)}));
@@ -302,10 +303,11 @@ void KernelOutliner::describePools(StringRef name) const {
     result.name("of", "kernels::PoolOf::" + stringifyPoolKind(pool.kind));
     results.push_back(result.boolean("isInteger", !type.getElementType().isF32()).get());
   }
-  int64_t number =
-      index.getDomain(FlatSymbolRefAttr::get(DomainOp(nest.back().domain).getSymNameAttr()));
   Fields shape(b.getContext());
-  shape.integer("domain", number).integer("depth", listDepth).integer("words", partWords);
+  // A column says which domain its leaves are of.
+  if (!target.takesDomains())
+    shape.integer("domain", index.getDomain(getLeafDomain()));
+  shape.integer("depth", listDepth).integer("words", partWords);
   shape.integer("count", results.size()).add("results", b.builder.getArrayAttr(results));
   b.constexprGlobal(name + "_pools", b.opaque("kernels::PoolShape"), shape.get());
 }

@@ -20,7 +20,7 @@ SmallVector<int64_t> KernelOutliner::getAccumulatedResults() const {
 TensorAddress KernelOutliner::prepareTerms(unsigned result, const RowTerms &terms, Value memory,
                                            Value rows) {
   auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
-  int64_t domain = index.getDomain(FlatSymbolRefAttr::get(nest.back().domain.getSymNameAttr()));
+  int64_t domain = index.getDomain(getLeafDomain());
   int64_t stride = getAccumulatorStride(result);
   return {target.enterTerms(b, terms, memory, rows, domain, stride),
           stride,
@@ -30,7 +30,7 @@ TensorAddress KernelOutliner::prepareTerms(unsigned result, const RowTerms &term
 }
 
 Value KernelOutliner::getRoom() {
-  int64_t domain = index.getDomain(FlatSymbolRefAttr::get(nest.back().domain.getSymNameAttr()));
+  int64_t domain = index.getDomain(getLeafDomain());
   return EmitCBuilder::kept(
       b.named("room").load(b.memberOf(getDomainPointer(b, step, domain), "capacity", b.i64())));
 }

@@ -47,6 +47,7 @@ public:
   }
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, function_ref<Value()> getCount,
                   StringRef name) override;
+  bool prefetchesRows() const override { return true; }
   void prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count, int64_t floats,
                    int64_t others) override;
   bool hasRowVectors() const override { return true; }
@@ -124,12 +125,12 @@ ElementLoops CpuTarget::enterElements(const EmitCBuilder &b, int64_t extent) {
 }
 
 std::unique_ptr<KernelTarget> genrec::createKernelTarget(const Target &target, RowKernelOp kernel,
-                                                         bool isColumn) {
+                                                         KernelForm form) {
   switch (target.kind) {
   case TargetKind::cpu:
     return std::make_unique<CpuTarget>();
   case TargetKind::cuda:
-    return createCudaKernelTarget(kernel, isColumn);
+    return createCudaKernelTarget(kernel, form);
   }
   llvm_unreachable("every target prints kernels");
 }

@@ -97,8 +97,9 @@ public:
                                 llvm::StringRef name) = 0;
   /// Whether pieces of long lists are pooled at the same time, in a second kernel.
   virtual bool splitsLists() const { return false; }
-  /// Prefetches `floats` of a table row that a later iteration uses. `others` is the number of
-  /// table rows that one iteration uses.
+  /// Whether rows of tables are prefetched: `floats` of one that a later iteration uses. `others`
+  /// is the number of table rows that one iteration uses.
+  virtual bool prefetchesRows() const { return false; }
   virtual void prefetchRow(const EmitCBuilder &, mlir::Value, mlir::Value, mlir::Value, int64_t,
                            int64_t) {}
 
@@ -149,6 +150,10 @@ public:
   virtual mlir::LogicalResult finish(const EmitCBuilder &, KernelFunction &) {
     return mlir::success();
   }
+  /// Whether the numbers of the domains that the function reads are among its pointers, and the
+  /// domain whose number is pointer `pointer`.
+  virtual bool takesDomains() const { return false; }
+  virtual mlir::Value getDomain(const EmitCBuilder &, KernelFunction &, int64_t) { return {}; }
   /// Bytes of shared memory of a block that has rows of a column.
   virtual int64_t getColumnBytes() const { return 0; }
   /// Emits, behind the function `name`, what stages need to launch it.
@@ -159,9 +164,15 @@ protected:
   virtual llvm::SmallVector<int64_t> getRowArguments() const { return {}; }
 };
 
-/// `isColumn`: for a body of `launchColumns`, not a kernel of its own.
+/// What the function of a row kernel is.
+enum class KernelForm {
+  launched, ///< a kernel with a launch of its own
+  column,   ///< a body of a launch of columns
+  joint,    ///< such a body that several kernels share: it is passed the domains that they have
+};
+
 std::unique_ptr<KernelTarget> createKernelTarget(const Target &target, RowKernelOp kernel,
-                                                 bool isColumn);
+                                                 KernelForm form);
 
 } // namespace genrec
 

@@ -12,6 +12,7 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_OUTLINEKERNELS
@@ -39,6 +40,8 @@ struct OutlinedFunction {
   SmallVector<int64_t> accumulators;
   bool splitsLists;
   int64_t columnBytes; ///< of shared memory, of a block that has rows of a column
+  FlatSymbolRefAttr leaves;
+  SmallVector<int64_t> domains; ///< numbers of those that it is passed
 };
 
 struct OutlineKernelsPass : genrec::impl::OutlineKernelsBase<OutlineKernelsPass> {
@@ -50,7 +53,7 @@ private:
   LogicalResult outlineModel(ModelOp model, const Target &target);
   LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index, const Target &target);
   FailureOr<OutlinedFunction> outlineFunction(RowKernelOp kernel, const ModelIndex &index,
-                                              const Target &target, bool isColumn);
+                                              const Target &target, KernelForm form);
   void addColumnsKernel(StringRef name, Location loc, ArrayRef<ColumnShape> shapes,
                         SmallVector<Attribute> &functions);
   LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
@@ -91,17 +94,17 @@ static std::string getCode(emitc::FuncOp function) {
   return code;
 }
 
-/// Outlines `kernel`, as the body of a column if `isColumn`. Kernels over a domain with the same
-/// code share a function, and so do updates and reductions of parameters, each of which has a
-/// domain of its own. (A device's other kernels read how many rows their domain has. Functions are
-/// the same on all targets.)
+/// Outlines `kernel`. Kernels over a domain with the same code share a function, and so do updates
+/// and reductions of parameters, each of which has a domain of its own, and bodies that are passed
+/// their domains. (A device's other kernels read how many rows their domain has. Functions are the
+/// same on all targets.)
 FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
                                                                 const ModelIndex &index,
                                                                 const Target &target,
-                                                                bool isColumn) {
+                                                                KernelForm form) {
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
-  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, isColumn);
+  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, form);
   KernelOutliner outliner(kernel, index, *kernelTarget, builder);
   EmitCBuilder b(builder, kernel.getLoc());
   emitc::VerbatimOp comment = b.comment(getComment(kernel));
@@ -109,7 +112,7 @@ FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kern
   if (failed(function))
     return failure();
   std::string code = getCode(*function);
-  if (!isParameterUpdate(kernel) && !getReductionReader(kernel))
+  if (!kernelTarget->takesDomains() && !isParameterUpdate(kernel) && !getReductionReader(kernel))
     code += kernel.getDomain().getType().getDomain().getValue();
   auto [known, isNew] = functions.try_emplace(code);
   if (isNew) {
@@ -129,12 +132,15 @@ FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kern
                           outliner.getGrain(),
                           outliner.getAccumulatedResults(),
                           outliner.splitsLists(),
-                          kernelTarget->getColumnBytes()};
+                          kernelTarget->getColumnBytes(),
+                          outliner.getLeafDomain(),
+                          llvm::to_vector(outliner.getPassedDomains())};
 }
 
 LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelIndex &index,
                                                 const Target &target) {
-  FailureOr<OutlinedFunction> function = outlineFunction(kernel, index, target, /*isColumn=*/false);
+  FailureOr<OutlinedFunction> function =
+      outlineFunction(kernel, index, target, KernelForm::launched);
   if (failed(function))
     return failure();
   SmallVector<OpCost> costs = getCosts(kernel);
@@ -199,7 +205,8 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
     Attribute &name = functions[column.program];
     if (!name) {
       RowKernelOp kernel = makeColumnKernel(op, column);
-      FailureOr<OutlinedFunction> function = outlineFunction(kernel, index, target, true);
+      FailureOr<OutlinedFunction> function =
+          outlineFunction(kernel, index, target, KernelForm::column);
       if (failed(function))
         return failure();
       name = function->name;
@@ -216,7 +223,8 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
   OpBuilder builder(op);
   auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
                                         op.getDomains(), builder.getArrayAttr(functions), columns,
-                                        StringAttr(), /*shared_bytes=*/0);
+                                        StringAttr(), /*shared_bytes=*/0,
+                                        /*passed_domains=*/{}, /*pools=*/FlatSymbolRefAttr());
   copyAttributes(op, describeOrigin(op), getCosts(op), launch);
   op->replaceAllUsesWith(launch);
   op->erase();
@@ -234,56 +242,122 @@ static DenseI64ArrayAttr joinBufferIds(ArrayRef<RowKernelOp> joint) {
   return DenseI64ArrayAttr::get(joint.front()->getContext(), ids);
 }
 
-/// One launch of kernels over rows of parameters: a column each, whose program those of one width
-/// and optimizer share.
-LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint,
-                                                     const ModelIndex &index,
-                                                     const Target &target) {
+namespace {
+/// What a joint launch is made of.
+struct JointLaunch {
   SmallVector<Attribute> functions;
-  SmallVector<int64_t> columns;
+  SmallVector<int64_t> columns, passedDomains;
   SmallVector<ColumnShape> shapes;
   SmallVector<Value> inputs, domains, results;
   SmallVector<OpCost> costs;
   SmallVector<Location> locs;
   int64_t sharedBytes = 0;
+  FlatSymbolRefAttr pools;
+
+  void add(RowKernelOp kernel, const OutlinedFunction &function, const ModelIndex &index);
+  bool isOfLists(RowKernelOp first) const { return !results.empty() && !getReductionReader(first); }
+  std::string getName(ArrayRef<RowKernelOp> joint) const;
+};
+} // namespace
+
+void JointLaunch::add(RowKernelOp kernel, const OutlinedFunction &function,
+                      const ModelIndex &index) {
+  const int64_t program = llvm::find(functions, function.name) - functions.begin();
+  if (program == static_cast<int64_t>(functions.size()))
+    functions.push_back(function.name);
+  const auto count = static_cast<int64_t>(kernel.getInputs().size());
+  columns.append({program, count, static_cast<int64_t>(domains.size()), LaunchColumnsOp::kNoPart});
+  // Rows of a parameter are two pointers: its values, and its states.
+  const int64_t own = count + llvm::count_if(kernel.getInputs(), getRowsParameter) +
+                      static_cast<int64_t>(kernel.getNumResults());
+  // The lists of a block are long enough to take one for each row that it has room for.
+  const int64_t rows = function.splitsLists ? rt::kColumnThreads : rt::kColumnRows;
+  ColumnShape shape{program, rows / getRowMapping(kernel).lanes,
+                    own + static_cast<int64_t>(function.domains.size()),
+                    index.getDomain(function.domain)};
+  if (function.splitsLists) {
+    shape.leaves = index.getDomain(function.leaves);
+    shape.parts = own;
+    ++shape.pointers;
+    pools = function.name;
+  }
+  shapes.push_back(shape);
+  sharedBytes = std::max(sharedBytes, function.columnBytes);
+  assert(sharedBytes <= (48 << 10) && "a launch of columns asks for no more shared memory");
+  llvm::append_range(inputs, kernel.getInputs());
+  llvm::append_range(results, kernel.getResults());
+  llvm::append_range(passedDomains, function.domains);
+  domains.push_back(kernel.getDomain());
+  llvm::append_range(costs, getCosts(kernel));
+  locs.push_back(kernel.getLoc());
+}
+
+std::string JointLaunch::getName(ArrayRef<RowKernelOp> joint) const {
+  if (isOfLists(joint.front()))
+    return llvm::formatv("{0}_and_{1}_more", getStepOpName(joint.front()), joint.size() - 1);
+  return results.empty() ? "update_parameters" : "reduce_parameters";
+}
+
+/// Moves what has no code and is read by `op` to before `place`, which is before `op`.
+static void hoistOperands(Operation *op, Operation *place) {
+  for (Value operand : op->getOperands()) {
+    Operation *maker = operand.getDefiningOp();
+    if (!maker || maker->isBeforeInBlock(place))
+      continue;
+    assert((isDeclaration(maker) || isView(maker)) && "other operands are there");
+    hoistOperands(maker, place);
+    maker->moveBefore(place);
+  }
+}
+
+/// Where each of `joint` was, an op that has its name and origin, for what `launch` makes of it.
+static void leaveKernels(ArrayRef<RowKernelOp> joint, LaunchColumnsOp launch) {
+  size_t next = 0;
   for (RowKernelOp kernel : joint) {
-    FailureOr<OutlinedFunction> function = outlineFunction(kernel, index, target, true);
+    OpBuilder builder(kernel);
+    ValueRange made = launch.getResults().slice(next, kernel.getNumResults());
+    next += kernel.getNumResults();
+    auto left =
+        LaunchedKernelOp::create(builder, getLocOfLines(kernel), getStepOpName(kernel), made);
+    copyAttributes(kernel, describeOrigin(kernel), /*costs=*/{}, left);
+    left->removeAttr(GenRecDialect::BufferIdsAttrHelper::getNameStr());
+  }
+}
+
+/// One launch of kernels over rows of parameters, or over lists: a column each. Those of one width
+/// and optimizer share a program, and so do those over lists.
+LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint,
+                                                     const ModelIndex &index,
+                                                     const Target &target) {
+  JointLaunch made;
+  for (RowKernelOp kernel : joint) {
+    FailureOr<OutlinedFunction> function =
+        outlineFunction(kernel, index, target, KernelForm::joint);
     if (failed(function))
       return failure();
-    const int64_t program = llvm::find(functions, function->name) - functions.begin();
-    if (program == static_cast<int64_t>(functions.size()))
-      functions.push_back(function->name);
-    const auto count = static_cast<int64_t>(kernel.getInputs().size());
-    columns.append(
-        {program, count, static_cast<int64_t>(domains.size()), LaunchColumnsOp::kNoPart});
-    // Rows of a parameter are two pointers: its values, and its states.
-    const int64_t pointers = count + llvm::count_if(kernel.getInputs(), getRowsParameter) +
-                             static_cast<int64_t>(kernel.getNumResults());
-    shapes.push_back({program, rt::kColumnRows / getRowMapping(kernel).lanes, pointers,
-                      index.getDomain(kernel.getDomain().getType().getDomain())});
-    sharedBytes = std::max(sharedBytes, function->columnBytes);
-    assert(sharedBytes <= (48 << 10) && "a launch of columns asks for no more shared memory");
-    llvm::append_range(inputs, kernel.getInputs());
-    llvm::append_range(results, kernel.getResults());
-    domains.push_back(kernel.getDomain());
-    llvm::append_range(costs, getCosts(kernel));
-    locs.push_back(kernel.getLoc());
+    made.add(kernel, *function, index);
   }
-  StringRef name = results.empty() ? "update_parameters" : "reduce_parameters";
-  RowKernelOp last = joint.back();
-  Location loc = FusedLoc::get(&getContext(), locs);
-  addColumnsKernel(name, loc, shapes, functions);
-  OpBuilder builder(last);
-  auto launch =
-      LaunchColumnsOp::create(builder, loc, ValueRange(results).getTypes(), inputs, domains,
-                              builder.getArrayAttr(functions), columns, builder.getStringAttr(name),
-                              static_cast<uint64_t>(sharedBytes));
-  copyAttributes(last, describeOrigin(launch), costs, launch);
+  const bool isOfLists = made.isOfLists(joint.front());
+  const std::string name = made.getName(joint);
+  RowKernelOp place = isOfLists ? joint.front() : joint.back();
+  for (RowKernelOp kernel : joint)
+    if (isOfLists && kernel != place)
+      hoistOperands(kernel, place);
+  Location loc = FusedLoc::get(&getContext(), made.locs);
+  addColumnsKernel(name, loc, made.shapes, made.functions);
+  OpBuilder builder(place);
+  auto launch = LaunchColumnsOp::create(
+      builder, loc, ValueRange(made.results).getTypes(), made.inputs, made.domains,
+      builder.getArrayAttr(made.functions), made.columns, builder.getStringAttr(name),
+      static_cast<uint64_t>(made.sharedBytes), made.passedDomains, made.pools);
+  copyAttributes(place, describeOrigin(launch), made.costs, launch);
   cast<GenRecDialect>(launch->getDialect())
       ->getBufferIdsAttrHelper()
       .setAttr(launch, joinBufferIds(joint));
-  for (auto [result, made] : llvm::zip_equal(results, launch.getResults()))
-    result.replaceAllUsesWith(made);
+  if (isOfLists)
+    leaveKernels(joint, launch);
+  for (auto [result, column] : llvm::zip_equal(made.results, launch.getResults()))
+    result.replaceAllUsesWith(column);
   for (RowKernelOp kernel : joint)
     kernel->erase();
   ++launches;

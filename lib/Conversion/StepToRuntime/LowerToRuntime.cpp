@@ -31,24 +31,14 @@ private:
 };
 } // namespace
 
-// --check-finite checks float results after the op that computed them.
+// --check-finite checks results after the op that computed them. Those of a launch of several
+// kernels are checked where these were.
 void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
-  for (OpResult result : op->getResults()) {
-    auto type = dyn_cast<RankedTensorType>(result.getType());
-    auto step = cast<StepOpInterface>(op);
-    if (!type || !type.getElementType().isF32() || !step.ownsResult(result.getResultNumber()))
-      continue;
-    EmitCBuilder b = stage.at(op->getLoc());
-    Value count = getRowDomain(type) ? stage.getRowsArgument(result)
-                  : stage.target.hasDevice
-                      ? b.literal("nullptr", b.pointer(b.opaque("const genrec_domain")))
-                      : b.integer(1);
-    int64_t size = getRowSize(type),
-            stride = getRowDomain(type) ? getRowAddress(result).stride : size;
-    b.callVoid("kernels::checkFinite",
-               {stage.getStep(), stage.getOpNumber(op), stage.getPointer(result), count,
-                b.integer(size), b.integer(stride)});
-  }
+  auto step = cast<StepOpInterface>(op);
+  auto isOfKernel = [](Operation *user) { return isa<LaunchedKernelOp>(user); };
+  for (OpResult result : op->getResults())
+    if (step.ownsResult(result.getResultNumber()) && llvm::none_of(result.getUsers(), isOfKernel))
+      stage.checkFinite(op, result);
 }
 
 // --profile: marks the beginning of the op.

@@ -161,6 +161,7 @@ static constexpr Callee callees[] = {
     {"kernels::runRowBlocks", CPU("row_blocks")},
     {"kernels::prefetchRow", CPU("rowbody")},
     // CUDA only.
+    {"kernels::columnDomain", "", CUDA("column_bodies")},
     {"kernels::runColumns", "", CUDA("column_bodies")},
     {"kernels::blockStep", "", CUDA("lanes")},
     {"kernels::chunkBegin", "", CUDA("lanes")},
@@ -180,8 +181,10 @@ static constexpr Callee callees[] = {
     {"kernels::storePack", "", CUDA("lanes")},
     {"kernels::teamRows", "", CUDA("lanes")},
     {"kernels::valueOf", "", CUDA("lanes")},
+    {"kernels::domainNumber", "", CUDA("launch")},
     {"kernels::hasFirstRow", "", CUDA("pools")},
     {"kernels::hasLastRow", "", CUDA("pools")},
+    {"kernels::launchPoolColumns", "", CUDA("pools")},
     {"kernels::launchPools", "", CUDA("pools")},
     {"kernels::poolStart", "", CUDA("pools")},
     {"kernels::poolUnit", "", CUDA("pools")},

@@ -22,7 +22,7 @@
 
 /// An argument of a kernel behind the step.
 struct Argument {
-  enum Kind { floats, integers, flags, words, rows, segments, strings } kind;
+  enum Kind { floats, integers, flags, words, rows, segments, strings, parts, domain } kind;
   bool isConst;
 };
 
@@ -58,6 +58,13 @@ struct Columns {
 };
 
 #include GENREC_KERNELS
+
+/// Memory of the device for the parts of a launch of lists; on the CPU nobody asks.
+extern "C" void *genrec_rt_thread_scratch(genrec_step *, int64_t bytes) {
+  void *memory = nullptr;
+  GENREC_CUDA_CHECK(cudaMalloc(&memory, static_cast<size_t>(bytes)));
+  return memory;
+}
 
 namespace {
 
@@ -174,6 +181,10 @@ void makeMemory(Memory &memory, const Argument &argument, int64_t width, int64_t
     return makeSegments(memory, width);
   case Argument::strings:
     return makeStrings(memory, kRows);
+  case Argument::parts:  // which the launch makes
+  case Argument::domain: // of those that are all alike, the first
+    memory.forDevice = nullptr;
+    return memory.make(1);
   case Argument::floats:
     memory.make(count * 4);
     fillFloats(memory.begin(), count, argument.isConst ? -1 : 0.01f);
@@ -222,7 +233,8 @@ std::string compare(Memory &memory, bool isClose) {
 void report(const char *name, std::vector<Memory> &memory, const std::vector<Argument> &arguments,
             bool isClose, std::string difference) {
   for (size_t i = 0; i < memory.size() && difference.empty(); ++i)
-    if (!arguments[i].isConst || arguments[i].kind == Argument::rows)
+    if (arguments[i].kind != Argument::parts && arguments[i].kind != Argument::domain &&
+        (!arguments[i].isConst || arguments[i].kind == Argument::rows))
       if (difference = compare(memory[i], isClose); !difference.empty())
         difference = " argument " + std::to_string(i) + difference;
   std::printf("%s %s%s\n", name, difference.empty() ? "same" : "differs", difference.c_str());

@@ -118,6 +118,8 @@ std::string genrec::getStepOpName(Operation *op) {
     return launch.getName().value_or(launch.getKernel()).str();
   if (auto columns = dyn_cast<LaunchColumnsOp>(op); columns && columns.getName())
     return columns.getName()->str();
+  if (auto launched = dyn_cast<LaunchedKernelOp>(op))
+    return launched.getName().str();
   auto kernel = dyn_cast<RowKernelOp>(op);
   if (!kernel)
     return op->getName().stripDialect().str();

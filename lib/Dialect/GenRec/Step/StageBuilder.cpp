@@ -47,7 +47,8 @@ void StageBuilder::endBlock() {
   EmitCBuilder b = at(program.getLoc());
   auto number = [&](int64_t value) { return b.integer(value, b.i32()); };
   b.callVoid("kernels::runRowBlocks",
-             {getStep(), b.integer(index.domains.size()), b.integer(index.getDomain(block.getDomain())),
+             {getStep(), b.integer(index.domains.size()),
+              b.integer(index.getDomain(block.getDomain())),
               b.integer(getBlockBytes(buffers, block.getNumber())), number(firstOpOfBlock),
               number(static_cast<int64_t>(ops.size()) - firstOpOfBlock),
               b.literal(name, b.opaque("void"))});
@@ -144,6 +145,21 @@ Value StageBuilder::getOpNumber(Operation *op) {
   }
   EmitCBuilder b = at(op->getLoc());
   return b.integer(known->second, b.i32());
+}
+
+void StageBuilder::checkFinite(Operation *op, Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.getElementType().isF32())
+    return;
+  EmitCBuilder b = at(op->getLoc());
+  const bool hasRows = getRowDomain(type) != nullptr;
+  Value count = hasRows ? getRowsArgument(value)
+                : target.hasDevice
+                    ? b.literal("nullptr", b.pointer(b.opaque("const genrec_domain")))
+                    : b.integer(1);
+  const int64_t size = getRowSize(type), stride = hasRows ? getRowAddress(value).stride : size;
+  b.callVoid("kernels::checkFinite", {getStep(), getOpNumber(op), getPointer(value), count,
+                                      b.integer(size), b.integer(stride)});
 }
 
 /// The number of rows before those of a part.

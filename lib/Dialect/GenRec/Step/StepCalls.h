@@ -87,6 +87,7 @@ mlir::LogicalResult lowerCall(OutputOp op, StageBuilder &stage);
 // Generated kernels.
 mlir::LogicalResult lowerCall(LaunchOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(LaunchColumnsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(LaunchedKernelOp op, StageBuilder &stage);
 
 /// The handles and the sums (floats, or `kernels::SegmentSums *`) that a rank collected.
 mlir::Value makeOwnedRows(CollectRowsOp op, StageBuilder &stage);

@@ -69,7 +69,8 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
 
 namespace {
 /// A column of a launch: its kernel, the domain of its rows, and its pointers: of its inputs, then
-/// of its part of a result, if it has one.
+/// of its part of a result or of its results; then where parts of its lists go, which the launch
+/// fills in, and the domains that it is passed.
 struct LaunchedColumn {
   StringRef kernel;
   Value domain;
@@ -79,6 +80,10 @@ struct LaunchedColumn {
 
 static SmallVector<LaunchedColumn> getColumns(LaunchColumnsOp launch, StageBuilder &stage) {
   SmallVector<LaunchedColumn> columns;
+  EmitCBuilder b = stage.at(launch);
+  const size_t count = launch.getColumns().size() / 4;
+  const size_t resultCount = launch.getNumResults() / count,
+               domainCount = launch.getPassedDomains().size() / count;
   unsigned next = 0;
   for (ArrayRef<int64_t> rest = launch.getColumns(); !rest.empty(); rest = rest.drop_front(4)) {
     const int64_t kernel = rest[0], inputs = rest[1], number = rest[2], part = rest[3];
@@ -91,9 +96,16 @@ static SmallVector<LaunchedColumn> getColumns(LaunchColumnsOp launch, StageBuild
       column.domain = stack.getParts()[part];
       column.pointers.push_back(
           stage.getPartPointer(launch.getResult(number), stack.getResult(), part));
-    } else if (launch.getNumResults() > 0) {
-      column.pointers.push_back(stage.getPointer(launch.getResult(columns.size())));
+    } else {
+      for (Value result : launch.getResults().slice(columns.size() * resultCount, resultCount))
+        column.pointers.push_back(stage.getPointer(result));
     }
+    if (launch.getPools())
+      column.pointers.push_back(b.literal("nullptr", b.voidPointer()));
+    for (int64_t domain :
+         launch.getPassedDomains().slice(columns.size() * domainCount, domainCount))
+      column.pointers.push_back(
+          b.named("domain").call("kernels::domainNumber", b.voidPointer(), {b.integer(domain)}));
     columns.push_back(std::move(column));
   }
   return columns;
@@ -117,9 +129,17 @@ static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &st
       stage.getStep(), b.literal((name + "_columns").str(), b.opaque("kernels::ColumnShape")),
       b.literal(name, b.opaque("kernels::ColumnsKernel")),
       stage.makeArray(b.named("pointers_of"), b.voidPointer(), pointers)};
+  if (std::optional<StringRef> pools = launch.getPools())
+    operands.push_back(b.literal((*pools + "_pools").str(), b.opaque("kernels::PoolShape")));
   if (launch.getSharedBytes() > 0)
     operands.push_back(b.integer(static_cast<int64_t>(launch.getSharedBytes())));
-  b.callVoid("kernels::launchColumns", operands);
+  b.callVoid(launch.getPools() ? "kernels::launchPoolColumns" : "kernels::launchColumns", operands);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(LaunchedKernelOp kernel, StageBuilder &stage) {
+  for (Value value : kernel.getValues())
+    stage.checkFinite(kernel, value);
   return success();
 }
 

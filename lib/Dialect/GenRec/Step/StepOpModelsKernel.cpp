@@ -5,12 +5,8 @@
 
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
-#include "genrec/Dialect/GenRec/Step/Target.h"
-#include "genrec_rt/device_limits.h"
 #include "genrec_rt/scattered_limits.h"
 #include "genrec_rt/scratch_sizes.h"
-
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -112,128 +108,6 @@ bool genrec::storesRows(Operation *op) {
                                 [](Operation &inner) { return isa<RowStoreOp>(inner); });
 }
 
-/// Whether an element of what an op of a body makes depends on the same element of its operands, or
-/// on scalars: no thread of a row reads or writes what others have.
-static bool isElementwise(Operation &op) {
-  auto body = dyn_cast<BodyOpInterface>(op);
-  return !body || (body.getBodyKind() != BodyKind::call && !body.readsOtherLanes() &&
-                   !body.writesOtherLanes());
-}
-
-/// Whether `value` is, or aliases, a parameter other than `own`.
-static bool readsParameter(Value value, FlatSymbolRefAttr own) {
-  Operation *maker = value.getDefiningOp();
-  if (auto param = dyn_cast_or_null<ParamOp>(maker))
-    return param.getParameterAttr() != own;
-  if (auto rows = dyn_cast_or_null<ParameterRowsOp>(maker))
-    return rows.getParameterAttr() != own;
-  return maker && isView(maker) &&
-         llvm::any_of(cast<StepOpInterface>(maker).getAliasedOperands(),
-                      [&](Value aliased) { return readsParameter(aliased, own); });
-}
-
-/// Whether one op alone has rows of the parameter.
-static bool areReadOnce(ParameterRowsOp rows) {
-  auto isOfParameter = [&](ParameterRowsOp other) {
-    return other.getParameterAttr() == rows.getParameterAttr();
-  };
-  return rows.getResult().hasOneUse() &&
-         llvm::count_if(rows->getBlock()->getOps<ParameterRowsOp>(), isOfParameter) == 1;
-}
-
-/// Whether each row of `kernel` reads its own rows of inputs, or what all rows share.
-static bool readsOwnRows(RowKernelOp kernel) {
-  return llvm::all_of(
-      kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), [](OperandRoleAttr role) {
-        return role.getValue() == OperandRole::aligned || role.getValue() == OperandRole::shared;
-      });
-}
-
-bool genrec::isParameterUpdate(Operation *op) {
-  auto kernel = dyn_cast<RowKernelOp>(op);
-  if (!kernel || kernel.getNumResults() > 0 || !storesRows(kernel))
-    return false;
-  auto rows = kernel.getDomain().getDefiningOp<ParameterRowsOp>();
-  if (!rows || !areReadOnce(rows))
-    return false;
-  auto type = cast<RowType>(cast<RankedTensorType>(rows.getResult().getType()).getElementType());
-  if (type.getWidth() > rt::kMostColumnWidth)
-    return false;
-  if (!readsOwnRows(kernel) || llvm::any_of(kernel.getInputs(), [&](Value input) {
-        return readsParameter(input, rows.getParameterAttr());
-      }))
-    return false;
-  return llvm::all_of(kernel.getBody().front(), isElementwise);
-}
-
-/// Whether a block of a device has room for a row of values of `type` as a column: of floats, which
-/// are reduced in 32 KiB of shared memory at most.
-static bool fitsColumn(Type type) {
-  if (auto row = dyn_cast<RowType>(type))
-    return row.getWidth() <= rt::kMostColumnWidth;
-  auto vector = dyn_cast<VectorType>(type);
-  return !vector ||
-         (vector.getElementType().isF32() && vector.getNumElements() <= rt::kMostColumnWidth);
-}
-
-/// Whether each row of `kernel` reads its own rows of inputs, or what all rows share, and is
-/// reduced by itself.
-static bool reducesOwnRows(RowKernelOp kernel) {
-  if (!readsOwnRows(kernel))
-    return false;
-  Block &body = kernel.getBody().front();
-  return llvm::all_of(body.getArgumentTypes(), fitsColumn) && llvm::all_of(body, [](Operation &op) {
-           return (isElementwise(op) || isa<vector::ReductionOp>(op)) &&
-                  llvm::all_of(op.getResultTypes(), fitsColumn);
-         });
-}
-
-Operation *genrec::getReductionReader(Operation *op) {
-  auto kernel = dyn_cast<RowKernelOp>(op);
-  if (!kernel || kernel.getNumResults() != 1 || storesRows(kernel) || getRowBlock(kernel) ||
-      !kernel.getDomain().getDefiningOp<ParameterRowsOp>() || !reducesOwnRows(kernel))
-    return nullptr;
-  OpResult result = kernel->getResult(0);
-  if (kernel.getKernelResultRole(0) != ResultRole::aligned ||
-      !getRowShape(cast<RankedTensorType>(result.getType())).empty() || result.use_empty() ||
-      !llvm::all_equal(result.getUsers()))
-    return nullptr;
-  Operation *reader = *result.user_begin();
-  return getStage(reader) == getStage(kernel) ? reader : nullptr;
-}
-
-/// What kernels of one launch have in common; nothing where `op` has a launch of its own.
-static std::optional<std::pair<Stage, Operation *>> getJointKey(Operation *op) {
-  if (isParameterUpdate(op))
-    return std::pair(getStage(op), static_cast<Operation *>(nullptr));
-  if (Operation *reader = getReductionReader(op))
-    return std::pair(getStage(op), reader);
-  return std::nullopt;
-}
-
-SmallVector<SmallVector<RowKernelOp>> genrec::getJointLaunches(ProgramOp program) {
-  SmallVector<SmallVector<RowKernelOp>> launches;
-  if (!Target::of(program).hasDevice)
-    return launches;
-  std::optional<std::pair<Stage, Operation *>> last;
-  for (Operation &op : program.getBody().front()) {
-    auto key = getJointKey(&op);
-    // What writes nothing that a kernel reads may run before all of them.
-    const bool mayComeBefore = isa<RowKernelOp>(op) && !storesRows(&op);
-    if (isDeclaration(&op) || isView(&op) || (!key && mayComeBefore))
-      continue;
-    if (key && key != last)
-      launches.emplace_back();
-    if (key)
-      launches.back().push_back(cast<RowKernelOp>(op));
-    last = key;
-  }
-  llvm::erase_if(launches, [](ArrayRef<RowKernelOp> kernels) {
-    return kernels.size() == 1 && !isParameterUpdate(kernels.front());
-  });
-  return launches;
-}
-
 bool genrec::leavesTerms(RankedTensorType sums) {
   return getRowDomain(sums) || sums.getDimSize(0) > rt::kernels::kMostPrivateRows;
 }
@@ -242,5 +116,6 @@ void genrec::attachKernelModels(MLIRContext *context) {
   RowKernelOp::attachInterface<RowKernelStep>(*context);
   LaunchOp::attachInterface<LaunchStep>(*context);
   LaunchColumnsOp::attachInterface<LaunchColumnsStep>(*context);
+  attachModels<Setup, LaunchedKernelOp>(context);
   TransformColumnsOp::attachInterface<TransformColumnsStep>(*context);
 }

@@ -54,10 +54,14 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
     column: its kernel, its number of inputs, its result, and its part of that result.
 
     For a device it makes one from all updates of parameters of a stage, too, named
-    `update_parameters`, and one from reductions of rows of parameters that one op reads, named
-    `reduce_parameters`. Their columns run over the rows of domains of their own. Of such a column the
-    third number is that of its domain in `domains`, and the fourth is -1; a reduction has the result
-    of its number. `shared_bytes`: of shared memory, that a block needs.
+    `update_parameters`, one from reductions of rows of parameters that one op reads, named
+    `reduce_parameters`, and one from kernels that do the same for several lists, named after the
+    first of them. Their columns run over the rows of domains of their own. Of such a column the
+    third number is that of its domain in `domains`, and the fourth is -1; results are those of the
+    first column, then of the next. `shared_bytes`: of shared memory, that a block needs.
+
+    `passed_domains` has, column by column, the numbers of the domains that the function is passed,
+    and `pools` is a function whose description says how the lists of all columns are split.
 
     ```mlir
     %first = genrec.constant dense<0> : tensor<i64>
@@ -71,13 +75,32 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
   let arguments = (ins Variadic<GenRec_RowsOrShared>:$inputs, Variadic<GenRec_DomainType>:$domains,
                        TypedArrayAttrBase<FlatSymbolRefAttr, "functions">:$kernels,
                        DenseI64ArrayAttr:$columns, OptionalAttr<StrAttr>:$name,
-                       DefaultValuedAttr<I64Attr, "0">:$shared_bytes);
+                       DefaultValuedAttr<I64Attr, "0">:$shared_bytes,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$passed_domains,
+                       OptionalAttr<FlatSymbolRefAttr>:$pools);
   let results = (outs Variadic<GenRec_Rows>:$results);
   let assemblyFormat = "$kernels `(` $inputs `)` `into` `(` $domains `)` attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
     /// The part of a column over rows of a domain of its own.
     static constexpr int64_t kNoPart = -1;
   }];
+}
+
+def GenRec_LaunchedKernelOp : GenRec_Op<"launched_kernel"> {
+  let summary = "stands for a row kernel that an earlier launch runs with others";
+  let description = [{
+    `outline-kernels` leaves it where a kernel was that runs with those of other lists, on a device.
+    Errors about `values`, what the kernel made, name it, in the order in which the kernels were.
+
+    ```mlir
+    %zero = genrec.constant dense<0> : tensor<i64>
+    %keys = genrec.launch_columns [@train_keys](%user, %zero) into (%both) {columns = array<i64: 0, 2, 0, 0>}
+        : (tensor<?xi64, #genrec.rows<@request>>, tensor<i64>, !genrec.domain<@both>) -> tensor<?xi64, #genrec.rows<@both>>
+    genrec.launched_kernel "row_keys" %keys : tensor<?xi64, #genrec.rows<@both>>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<GenRec_Rows>:$values);
+  let assemblyFormat = "$name $values attr-dict `:` type($values)";
 }
 
 } // opDocGroup

@@ -75,9 +75,10 @@ bool isParameterUpdate(mlir::Operation *op);
 /// Of a row kernel that makes nothing but a scalar of each row of a parameter, which one op of its
 /// stage alone reads, that op; null for others. So a clipped norm has sums of squares.
 mlir::Operation *getReductionReader(mlir::Operation *op);
-/// The kernels that a device runs in one launch, where the last of them is, for each launch of
-/// `program` that has several or is of updates: updates of parameters, or reductions that one op
-/// reads, between which no call runs, and no kernel that stores rows.
+/// The kernels that a device runs in one launch, for each launch of `program` that has several or
+/// is of updates, between which no call runs, and no kernel that stores rows: updates of parameters
+/// or reductions that one op reads, where the last of them is; or kernels that do the same for
+/// several lists, where the first is.
 llvm::SmallVector<llvm::SmallVector<RowKernelOp>> getJointLaunches(ProgramOp program);
 /// Whether the rows of a device's kernel leave terms of a scattered sum of this type, which are
 /// read in the order of what they are added to; elsewhere each chunk of rows has a sum of its own.

@@ -87,6 +87,9 @@ public:
   mlir::Value getParameterMember(int64_t number, llvm::StringRef member);
   /// The number of `op` in the runtime's list of step ops.
   mlir::Value getOpNumber(mlir::Operation *op);
+  /// Emits the check of --check-finite that `value`, made by `op`, has no NaN and no infinity; none
+  /// where it does not hold floats.
+  void checkFinite(mlir::Operation *op, mlir::Value value);
 
   ProgramOp program;
   const ModelIndex &index;

@@ -10,9 +10,16 @@
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/cuda/lanes.h"
+#include "genrec_rt/kernels/cuda/pools.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
+
+/// The domain whose number is argument `number` of the body of a column (columnPointer).
+__device__ inline genrec_domain *columnDomain(const genrec_step *step, void *const *pointers,
+                                              int64_t number) {
+  return &step->domains[reinterpret_cast<intptr_t>(pointers[number])];
+}
 
 /// Rows begin to end of a column, by a block.
 using ColumnBody = void (*)(const genrec_step *step, void *const *pointers, int64_t begin,
@@ -29,9 +36,12 @@ __device__ inline void runColumns(const genrec_step *step,
   }
   const ColumnShape &shape = columns.shapes[column];
   const int64_t begin = static_cast<int64_t>(shape.rows) * (block - columns.firstBlock[column]);
-  const int64_t rows = step->domains[shape.domain].count;
-  const int64_t end = begin + shape.rows < rows ? begin + shape.rows : rows;
   void *const *pointers = columns.pointers + columns.firstPointer[column];
+  int64_t rows = step->domains[shape.domain].count;
+  if (shape.parts >= 0)
+    rows = poolUnits(rows, &step->domains[shape.leaves],
+                     static_cast<const float *>(pointers[shape.parts]));
+  const int64_t end = begin + shape.rows < rows ? begin + shape.rows : rows;
   int32_t program = 0;
   ((program++ == shape.program ? Bodies(step, pointers, begin, end) : void()), ...);
 }

@@ -285,13 +285,18 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
       rest...);
 }
 
-/// Runs `kernel` for `columns`, each over the rows of its own domain, as many in one launch as it
-/// takes. `pointers` are those of all columns one after another: their inputs, then their part of
-/// the result, if they have one. A block has `sharedBytes` of shared memory, at most 48 KiB.
+/// What a column passes as the number of domain `domain` (columnDomain).
+inline void *domainNumber(intptr_t domain) { return reinterpret_cast<void *>(domain); }
+
+namespace detail {
+
+/// launchColumns, with at most `rows` rows of each column, and its pointer to `parts`, if it has
+/// one.
 template <int Count, int Room, int Pointers>
 void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
                    void (*kernel)(const genrec_step *, Columns<Room, Pointers>),
-                   void *const *pointers, int64_t sharedBytes = 0) {
+                   void *const *pointers, int64_t sharedBytes, const int64_t (&rows)[Count],
+                   void *const *parts) {
   static_assert(sizeof(Columns<Room, Pointers>) == columnBytes(Room, Pointers) &&
                 sizeof(Columns<Room, Pointers>) <= kMostColumnBytes);
   for (int next = 0; next < Count;) {
@@ -303,10 +308,11 @@ void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
       launched.firstPointer[count] = pointer;
       launched.firstBlock[count++] = blocks;
       std::copy_n(pointers, column.pointers, launched.pointers + pointer);
+      if (column.parts >= 0)
+        launched.pointers[pointer + column.parts] = parts[next];
       pointers += column.pointers;
       pointer += column.pointers;
-      blocks +=
-          static_cast<int32_t>(cuda::blocksFor(step->domains[column.domain].capacity, column.rows));
+      blocks += static_cast<int32_t>(cuda::blocksFor(rows[next], column.rows));
     }
     // No block belongs to the columns that are missing.
     std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, blocks);
@@ -315,6 +321,22 @@ void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
     if (blocks > 0)
       GENREC_CUDA_LAUNCH(streamOf(step), shape, kernel, step->device, launched);
   }
+}
+
+} // namespace detail
+
+/// Runs `kernel` for `columns`, each over the rows of its own domain, as many in one launch as it
+/// takes. `pointers` are those of all columns one after another: their inputs, their results or
+/// their part of one, and the numbers of domains. A block has `sharedBytes` of shared memory, at
+/// most 48 KiB.
+template <int Count, int Room, int Pointers>
+void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
+                   void (*kernel)(const genrec_step *, Columns<Room, Pointers>),
+                   void *const *pointers, int64_t sharedBytes = 0) {
+  int64_t rows[Count];
+  for (int i = 0; i < Count; ++i)
+    rows[i] = step->domains[columns[i].domain].capacity;
+  detail::launchColumns(step, columns, kernel, pointers, sharedBytes, rows, nullptr);
 }
 
 } // namespace GENREC_RT_ISA

@@ -92,13 +92,17 @@ GENREC_HOST_DEVICE int64_t scatteredWords(int64_t rows, int64_t terms, int64_t v
   return (rows * terms + 15) / 16 * 16 + (values + 15) / 16 * 16;
 }
 
-/// A column of a kernel that computes many (launchColumns), or that updates many parameters:
-/// emitted beside the kernel `name` as `name_columns`.
+/// A column of a kernel that computes many (launchColumns), updates many parameters, or has many
+/// lists: emitted beside the kernel `name` as `name_columns`.
 struct ColumnShape {
   int16_t program;  ///< number of its body among the kernel's
   int16_t rows;     ///< that a block takes: kColumnRows (device_limits.h) over the lanes of a row
-  int32_t pointers; ///< that the body takes: its inputs, then its result, if it has one
+  int32_t pointers; ///< that the body takes: its inputs, then its results, if it has any
   int32_t domain;   ///< index of its rows' domain
+  /// Of a body that splits lists (pools.h), whose rows are lists: index of the leaves' domain, and
+  /// the number of the pointer to the memory of parts. -1 of others.
+  int16_t leaves = -1;
+  int16_t parts = -1;
 };
 
 /// The columns of a launch, as the kernel gets them.
