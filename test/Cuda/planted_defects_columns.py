@@ -3,9 +3,10 @@
 
 from planting import Defect
 
-BODIES, LAUNCH, LANES = (f"include/genrec_rt/kernels/cuda/{name}.h" for name in ("column_bodies", "launch", "lanes"))
+HEADERS = "include/genrec_rt/kernels/cuda/"
+BODIES, LAUNCH, LANES, POOLS = (f"{HEADERS}{name}.h" for name in ("column_bodies", "launch", "lanes", "pools"))
 IN_BATCH = "kernels/cuda/in_batch_softmax.cu"
-COLUMN_TESTS = "ColumnBodies.*"
+COLUMN_TESTS, POOL_TESTS = "ColumnBodies.*", "Pools.Columns*"
 
 COLUMN_DEFECTS = [
     Defect("a block's first rows are the column's before", BODIES, COLUMN_TESTS, "columns.firstBlock[middle] <= block", "columns.firstBlock[middle] < block"),
@@ -22,6 +23,15 @@ COLUMN_DEFECTS = [
     Defect("the next column's arguments are not sought", LAUNCH, COLUMN_TESTS, "      pointers += column.pointers;", "      ;"),
     Defect("columns' arguments lie on each other", LAUNCH, COLUMN_TESTS, "      pointer += column.pointers;", "      ;"),
     Defect("columns that are missing begin with the first block", LAUNCH, COLUMN_TESTS, "std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, blocks);", "std::fill(launched.firstBlock + count, launched.firstBlock + Room + 1, 0);"),
+    Defect("pieces of columns have no units", BODIES, POOL_TESTS, "shape.parts >= 0", "false"),
+    Defect("units of a column are counted by the first column's leaves", BODIES, POOL_TESTS, "&step->domains[shape.leaves]", "&step->domains[1]"),
+    Defect("a body has the first domain for every one", BODIES, POOL_TESTS, "reinterpret_cast<intptr_t>(pointers[number])", "0"),
+    Defect("columns have the memory of the first one's parts", LAUNCH, POOL_TESTS, "parts[next]", "parts[0]"),
+    Defect("parts of columns lie on each other", POOLS, POOL_TESTS, "memory += taken.floats[i++]", "memory += 0 * taken.floats[i++]"),
+    Defect("a column has no blocks for its pieces", POOLS, POOL_TESTS, "domain->capacity > 0 ? domain->capacity + slots : 0", "domain->capacity"),
+    Defect("columns have as many slots as the first", POOLS, POOL_TESTS, "slotsOf(domain, &step->domains[columns[i].leaves])", "slotsOf(domain, &step->domains[columns[0].leaves])"),
+    Defect("parts of all columns go into the first one's results", POOLS, POOL_TESTS, "pointers += columns[i++].pointers", "pointers += 0 * columns[i++].pointers"),
+    Defect("parts are of the first column's leaves", POOLS, POOL_TESTS, "&step->domains[columns[i].leaves]", "&step->domains[columns[0].leaves]", behind="poolParts(streamOf(step), "),
 ]  # fmt: skip
 
 IN_BATCH_DEFECTS = [

@@ -1,9 +1,14 @@
 //===- pools_test.cpp - Pooling long lists in pieces ----------------------===//
 
+#if !defined(__CUDACC__)
+#define GENREC_WARP_ROWS 1
+#endif
+
 #include "domain_copies.h"
 #include "scratch.h"
 
 #include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/column_bodies.h"
 #include "genrec_rt/kernels/cuda/pools.h"
 
 #include <gtest/gtest.h>
@@ -322,6 +327,116 @@ TEST(Pools, ShortListsHaveNoSlots) {
   EXPECT_EQ(slotsOf(&above->view, &lists->view), 0);
   lists->view.max_length = 257;
   EXPECT_GT(slotsOf(&above->view, &lists->view), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Columns
+//===----------------------------------------------------------------------===//
+
+/// As emitted bodies are, with one lane per list: the sums of x.
+__device__ void sumLists(const genrec_step *step, void *const *pointers, int64_t begin,
+                         int64_t end) {
+  const auto *x = columnPointer<const float>(pointers, 0);
+  auto *sum = columnPointer<float>(pointers, 1), *parts = columnPointer<float>(pointers, 2);
+  const genrec_domain *leaves = columnDomain(step, pointers, 3);
+  const int64_t count = columnDomain(step, pointers, 4)->count;
+  for (int64_t number = begin + rowOfBlock<1>(); number < end; number += blockStep<1>()) {
+    const PoolUnit unit = poolUnit<1>(number, count, leaves, parts);
+    if (unit.row < 0)
+      continue;
+    float value = 0;
+    for (int64_t leaf = unit.begin; leaf < unit.end; ++leaf)
+      value += x[leaf * kWidth];
+    *pooledPlace<1, 4, 0>(sum, parts, unit) = value;
+  }
+}
+
+template <int Room>
+__global__ void __launch_bounds__(256)
+    sumColumns(const genrec_step *step, __grid_constant__ const Columns<Room, 5 * Room> columns) {
+  runColumns<sumLists>(step, columns);
+}
+
+constexpr int kColumns = 5;
+constexpr PoolShape kSums = {0, 1, 4, 1, {{1, 1, 0, PoolOf::sum, false}}};
+constexpr ColumnShape columnOf(int column) {
+  return {0, 256, 5, column == 3 ? 6 : 0, static_cast<int16_t>(column + 1), 2};
+}
+constexpr ColumnShape kShapes[kColumns] = {columnOf(0), columnOf(1), columnOf(2), columnOf(3),
+                                           columnOf(4)};
+
+/// Domain 0 has the lists of domains 1 to 5, but that those of domain 4 are of domain 6, which is
+/// empty. Launches have up to Room columns.
+template <int Room> void expectColumns() {
+  std::mt19937_64 random(41);
+  constexpr int kLists = 512; // as many as two blocks have: pieces have a third one
+  Lengths lengths[kColumns];
+  for (Lengths &some : lengths)
+    for (int list = 0; list < kLists; ++list)
+      some.push_back(static_cast<int64_t>(random() % 7));
+  for (int64_t &length : lengths[0])
+    length %= 2; // shorter than a piece all together
+  lengths[1][3] = 900;
+  lengths[2][0] = lengths[2][kLists - 1] = 257;
+  lengths[3].clear();
+  auto root = cuda::test::makeRoot(kLists, random), none = cuda::test::makeRoot(0, random);
+  DeviceDomain onRoot(*root), onNone(*none);
+  std::vector<std::unique_ptr<HostDomain>> lists;
+  std::vector<std::unique_ptr<DeviceDomain>> onDevice;
+  std::vector<genrec_domain> domains(kColumns + 2), there;
+  domains[0] = root->view;
+  domains[kColumns + 1] = none->view;
+  there.push_back(onRoot.fetch());
+  for (int c = 0; c < kColumns; ++c) {
+    lists.push_back(cuda::test::makeLists(c == 3 ? *none : *root, lengths[c], random));
+    onDevice.push_back(std::make_unique<DeviceDomain>(*lists.back(), c == 3 ? &onNone : &onRoot,
+                                                      lists.back()->view.count + 300));
+    there.push_back(onDevice.back()->fetch());
+    domains[static_cast<size_t>(c) + 1] = lists.back()->view;
+    domains[static_cast<size_t>(c) + 1].capacity += 300;
+    domains[static_cast<size_t>(c) + 1].parent_domain = &domains[c == 3 ? kColumns + 1 : 0];
+  }
+  there.push_back(onNone.fetch());
+  Copy<genrec_domain> copies(there);
+  for (size_t d = 0; d < domains.size(); ++d) {
+    domains[d].device = copies.data() + d;
+    domains[d].count = -1; // the host does not know
+  }
+  genrec_step step{}, stepThere{};
+  stepThere.domains = copies.data();
+  Copy<genrec_step> deviceStep(std::vector<genrec_step>{stepThere});
+  step.domains = domains.data();
+  step.stream = cuda::test::testStream();
+  step.device = deviceStep.data();
+  std::vector<Copy<float>> x, sums;
+  std::vector<Floats> values;
+  std::vector<void *> pointers;
+  for (int c = 0; c < kColumns; ++c) {
+    values.push_back(
+        cuda::test::fractions(lists[static_cast<size_t>(c)]->view.count * kWidth, random));
+    x.emplace_back(values.back());
+    sums.emplace_back(Floats(lengths[c].size(), 7));
+    pointers.insert(pointers.end(), {x.back().data(), sums.back().data(), nullptr,
+                                     domainNumber(c + 1), domainNumber(kShapes[c].domain)});
+  }
+  const PoolColumns<kColumns> taken(&step, kShapes, kSums);
+  cuda::test::Scratch parts(taken.totalFloats * 4);
+  queuePoolColumns(&step, kShapes, sumColumns<Room>, pointers.data(), kSums, 0, taken,
+                   reinterpret_cast<float *>(parts.data()));
+  for (int c = 0; c < kColumns; ++c) {
+    Floats expected;
+    const Lengths &offsets = lists[static_cast<size_t>(c)]->offsets;
+    for (size_t list = 0; list + 1 < offsets.size(); ++list)
+      expected.push_back(
+          addedUp(values[static_cast<size_t>(c)], offsets[list], offsets[list + 1], 0));
+    EXPECT_TRUE(hasBitsOf(sums[static_cast<size_t>(c)].fetch(), expected)) << "column " << c;
+  }
+}
+
+TEST(Pools, Columns) { expectColumns<kColumns>(); }
+TEST(Pools, ColumnsOfSeveralLaunches) {
+  expectColumns<2>();
+  expectColumns<1>();
 }
 
 } // namespace

@@ -335,6 +335,9 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint
         outlineFunction(kernel, index, target, KernelForm::joint);
     if (failed(function))
       return failure();
+    // A launch says which domains columns are passed, not how many each.
+    if (made.passedDomains.size() != made.domains.size() * function->domains.size())
+      return kernel.emitOpError("reads more or fewer domains than the kernels of its launch");
     made.add(kernel, *function, index);
   }
   const bool isOfLists = made.isOfLists(joint.front());

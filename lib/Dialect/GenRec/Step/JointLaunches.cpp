@@ -130,30 +130,31 @@ static bool isListKernel(RowKernelOp kernel) {
   return fitsColumn(kernel);
 }
 
-/// How many domains are between `kernel`'s and that of a result.
-static size_t getHeight(RowKernelOp kernel, Value result) {
+/// How many domains the rows of an operand or result are above those of `kernel`; 0, too, for what
+/// has no rows.
+static size_t getHeight(RowKernelOp kernel, Value value) {
+  FlatSymbolRefAttr domain = getRowDomain(value.getType());
+  if (!domain)
+    return 0;
   SmallVector<DomainOp> path = getDomainPath(kernel, kernel.getDomain().getType().getDomain());
-  StringRef domain = getRowDomain(result.getType()).getValue();
-  return llvm::find_if(path, [&](DomainOp op) { return op.getSymName() == domain; }) - path.begin();
+  auto isDomain = [&](DomainOp op) { return op.getSymName() == domain.getValue(); };
+  return llvm::find_if(path, isDomain) - path.begin();
 }
 
 /// Whether two kernels do the same, each with its own lists and operands.
 static bool areAlike(RowKernelOp one, RowKernelOp other) {
-  auto areEqual = [](Value a, Value b) {
+  auto areEqual = [&](std::tuple<Value, Value> pair) {
+    auto [a, b] = pair;
     auto first = cast<RankedTensorType>(a.getType()), second = cast<RankedTensorType>(b.getType());
     return first.getShape() == second.getShape() &&
-           first.getElementType() == second.getElementType();
+           first.getElementType() == second.getElementType() &&
+           getHeight(one, a) == getHeight(other, b);
   };
   return one.getOperandRoles() == other.getOperandRoles() &&
          one.getResultRoles() == other.getResultRoles() &&
          one.getPoolKinds() == other.getPoolKinds() &&
-         llvm::all_of(llvm::zip_equal(one.getInputs(), other.getInputs()),
-                      [&](auto pair) { return areEqual(std::get<0>(pair), std::get<1>(pair)); }) &&
-         llvm::all_of(llvm::zip_equal(one.getResults(), other.getResults()),
-                      [&](auto pair) {
-                        auto [a, b] = pair;
-                        return areEqual(a, b) && getHeight(one, a) == getHeight(other, b);
-                      }) &&
+         llvm::all_of(llvm::zip_equal(one.getInputs(), other.getInputs()), areEqual) &&
+         llvm::all_of(llvm::zip_equal(one.getResults(), other.getResults()), areEqual) &&
          OperationEquivalence::isRegionEquivalentTo(&one.getBody(), &other.getBody(),
                                                     OperationEquivalence::IgnoreLocations);
 }

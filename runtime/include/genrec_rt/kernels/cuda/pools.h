@@ -215,35 +215,55 @@ void launchPools(genrec_step *step, const genrec_domain *domain, const RowMappin
              pointers...);
 }
 
-/// As launchColumns, for columns whose bodies split lists as `pools` says, each those of its
-/// domain.
-template <int Count, int Room, int Pointers>
-void launchPoolColumns(genrec_step *step, const ColumnShape (&columns)[Count],
-                       void (*kernel)(const genrec_step *, Columns<Room, Pointers>),
-                       void *const *pointers, const PoolShape &pools, int64_t sharedBytes = 0) {
-  int64_t rows[Count], floats[Count], all = 0;
-  for (int i = 0; i < Count; ++i) {
-    const genrec_domain *domain = &step->domains[columns[i].domain];
-    const int64_t slots = slotsOf(domain, &step->domains[columns[i].leaves]);
-    // An empty domain has no lists to be split.
-    rows[i] = domain->capacity > 0 ? domain->capacity + slots : 0;
-    floats[i] = domain->capacity > 0 ? (partFloats(pools, slots) + 3) / 4 * 4 : 0;
-    all += floats[i];
+/// What a launch of columns whose bodies split lists takes, by column.
+template <int Count> struct PoolColumns {
+  int64_t rows[Count];     ///< lists and slots that there can be; none without lists
+  int64_t floats[Count];   ///< of parts
+  int64_t totalFloats = 0; ///< of all columns
+
+  PoolColumns(const genrec_step *step, const ColumnShape (&columns)[Count],
+              const PoolShape &pools) {
+    for (int i = 0; i < Count; ++i) {
+      const genrec_domain *domain = &step->domains[columns[i].domain];
+      const int64_t slots = slotsOf(domain, &step->domains[columns[i].leaves]);
+      rows[i] = domain->capacity > 0 ? domain->capacity + slots : 0;
+      floats[i] = domain->capacity > 0 ? (partFloats(pools, slots) + 3) / 4 * 4 : 0;
+      totalFloats += floats[i];
+    }
   }
-  auto *memory = all ? static_cast<float *>(scratchOf(step, all * 4)) : nullptr;
+};
+
+/// Runs `kernel` for `columns`, each of which splits the lists of its domain as `pools` says, with
+/// `memory` for the parts of all.
+template <int Count, int Room, int Pointers>
+void queuePoolColumns(genrec_step *step, const ColumnShape (&columns)[Count],
+                      void (*kernel)(const genrec_step *, Columns<Room, Pointers>),
+                      void *const *pointers, const PoolShape &pools, int64_t sharedBytes,
+                      const PoolColumns<Count> &taken, float *memory) {
   void *parts[Count];
-  for (int i = 0; i < Count; memory += floats[i++])
-    parts[i] = floats[i] ? memory : nullptr;
-  detail::launchColumns(step, columns, kernel, pointers, sharedBytes, rows, parts);
+  for (int i = 0; i < Count; memory += taken.floats[i++])
+    parts[i] = taken.floats[i] ? memory : nullptr;
+  detail::launchColumns(step, columns, kernel, pointers, sharedBytes, taken.rows, parts);
   for (int i = 0; i < Count; pointers += columns[i++].pointers) {
     void *results[PoolShape::kMost];
     for (int result = 0; result < pools.count; ++result)
       results[result] = pointers[pools.results[result].pointer];
-    if (floats[i] > 0 && pools.count > 0)
+    if (parts[i] && pools.count > 0)
       poolParts(streamOf(step), &step->domains[columns[i].domain],
                 &step->domains[columns[i].leaves], pools, results,
                 static_cast<const float *>(parts[i]));
   }
+}
+
+/// As launchColumns, for such columns.
+template <int Count, int Room, int Pointers>
+void launchPoolColumns(genrec_step *step, const ColumnShape (&columns)[Count],
+                       void (*kernel)(const genrec_step *, Columns<Room, Pointers>),
+                       void *const *pointers, const PoolShape &pools, int64_t sharedBytes = 0) {
+  const PoolColumns<Count> taken(step, columns, pools);
+  auto *memory =
+      taken.totalFloats ? static_cast<float *>(scratchOf(step, taken.totalFloats * 4)) : nullptr;
+  queuePoolColumns(step, columns, kernel, pointers, pools, sharedBytes, taken, memory);
 }
 
 } // namespace GENREC_RT_ISA
