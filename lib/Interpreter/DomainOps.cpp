@@ -371,11 +371,12 @@ static Error evaluatePosition(Evaluator &e, PositionOp op) {
 }
 
 static Error evaluateLength(Evaluator &e, LengthOp op) {
-  const DomainRows &children = e.rowsOf(op.getChildren());
-  Tensor result = makeTensor(op.getType(), e.rowsOf(op.getType()).count);
-  for (int64_t list : children.parent)
-    ++result.integers()[list];
-  e.set(op.getResult(), std::move(result));
+  for (auto [children, length] : llvm::zip_equal(op.getChildren(), op.getLengths())) {
+    Tensor result = makeTensor(length.getType(), e.rowsOf(length.getType()).count);
+    for (int64_t list : e.rowsOf(children).parent)
+      ++result.integers()[list];
+    e.set(length, std::move(result));
+  }
   return Error::success();
 }
 

@@ -398,10 +398,15 @@ TEST(ListRows, PositionsAndLengths) {
     }
     std::vector<int64_t> expected(lengths);
     expected.resize(lengths.size() + kSpare);
-    Copy<int64_t> got(std::vector<int64_t>(expected.size(), 9));
-    listLengths(lists.eventsThere.get(), got.data(), static_cast<int64_t>(expected.size()),
-                testStream());
+    Lengths others = Lists::shifted(lengths);
+    others.resize(expected.size());
+    Copy<int64_t> got(std::vector<int64_t>(expected.size(), 9)),
+        gotOthers(std::vector<int64_t>(expected.size(), 9));
+    listLengths(
+        {{lists.eventsThere.get(), lists.othersThere.get()}, {got.data(), gotOthers.data()}}, 2,
+        static_cast<int64_t>(expected.size()), testStream());
     EXPECT_EQ(got.fetch(), expected);
+    EXPECT_EQ(gotOthers.fetch(), others);
   }
 }
 

@@ -237,8 +237,13 @@ KERNEL_TEST(KernelsDomains, PositionsAndLengths) {
                                                           found(lengths.size(), -1);
     k::positions<false>(step, &domain.d, forward.data());
     k::positions<true>(step, &domain.d, backward.data());
-    k::lengths(step, &domain.d, found.data());
+    Ids others(lengths.rbegin(), lengths.rend()), foundOthers(lengths.size(), -1);
+    Domain other = Domain::child(root, others);
+    const genrec_domain *lists[] = {&domain.d, &other.d};
+    int64_t *out[] = {found.data(), foundOthers.data()};
+    k::lengths(step, 2, lists, out);
     EXPECT_EQ(found, lengths);
+    EXPECT_EQ(foundOthers, others);
     Ids expectedForward, expectedBackward;
     for (int64_t length : lengths)
       for (int64_t i = 0; i < length; ++i) {

@@ -23,7 +23,9 @@ def OutlineKernels : Pass<"genrec-outline-kernels", "::mlir::ModuleOp"> {
 
     The functions contain EmitC control flow and memory accesses, and scalar `arith` and `math`,
     which `lower-to-emitc` converts. For target `cuda` (`attach-target`) a warp processes a row, and
-    its lanes the elements of a phase.
+    its lanes the elements of a phase. Kernels that one launch runs there (`getJointLaunches`) become
+    a `genrec.launch_columns`: updates and reductions of parameters, and kernels that do the same
+    for several lists, each of which leaves a `genrec.launched_kernel` where it was.
 
     There are no preconditions besides valid row kernels. A body op that has no loop form is an
     error with its location.

@@ -278,7 +278,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    writeLengths(const genrec_domain *children, int64_t *out, int64_t capacity) {
+    writeLengths(__grid_constant__ const CountedLists lists, int64_t capacity) {
+  const genrec_domain *children = lists.children[blockIdx.y];
+  int64_t *out = lists.out[blockIdx.y];
   for (int64_t list = threadInGrid(); list < capacity; list += threadsInGrid())
     out[list] = list < listCount(children) ? listLength(children, list) : 0;
 }
@@ -410,11 +412,12 @@ void listPositions(const genrec_domain *domain, bool fromEnd, int64_t *out, int6
                        out, capacity);
 }
 
-void listLengths(const genrec_domain *children, int64_t *out, int64_t capacity,
-                 cudaStream_t stream) {
-  if (capacity > 0)
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity, kThreads), writeLengths, children, out,
-                       capacity);
+void listLengths(const CountedLists &lists, int count, int64_t capacity, cudaStream_t stream) {
+  if (capacity == 0)
+    return;
+  LaunchShape shape = shapeOfThreads(capacity, kThreads);
+  shape.grid.y = static_cast<unsigned>(count);
+  GENREC_CUDA_LAUNCH(stream, shape, writeLengths, lists, capacity);
 }
 
 void listPoolGradient(ListChoice choice, const genrec_domain *domain, int64_t lists, int64_t width,

@@ -100,9 +100,8 @@ FanoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
 static Value buildInverseLength(GradientBuilder &b, Value children,
                                 Value parent, Type like) {
   FlatSymbolRefAttr domain = cast<DomainType>(parent.getType()).getDomain();
-  Value length = LengthOp::create(
-      b.builder, b.loc, getRowsType(domain, {}, b.builder.getI64Type()),
-      children);
+  Type counted = getRowsType(domain, {}, b.builder.getI64Type());
+  Value length = LengthOp::create(b.builder, b.loc, TypeRange(counted), children).getResult(0);
   Type type = getRowsType(domain, {},
                           cast<RankedTensorType>(like).getElementType());
   Value count = CastOp::create(b.builder, b.loc, type, length);

@@ -275,18 +275,33 @@ LogicalResult PositionOp::verify() {
 }
 
 LogicalResult LengthOp::verify() {
-  return expect(*this, {"result", getType()}, Form::rows().scalar().element(i64));
+  if (getChildren().empty() || getChildren().size() != getLengths().size())
+    return emitOpError() << "has " << getLengths().size() << " results for " << getChildren().size()
+                         << " lists";
+  for (Value length : getLengths())
+    if (failed(expect(*this, {"result", length.getType()}, Form::rows().scalar().element(i64))))
+      return failure();
+  return success();
 }
 
 LogicalResult LengthOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!isInProgram(*this))
     return success();
-  FlatSymbolRefAttr children = domainOf(getChildren());
-  FlatSymbolRefAttr parent = parentOf(*this, children, &symbols);
-  if (!parent)
-    return emitOpError() << "counts the rows of lists, but 'children' " << children << " is a root";
-  return expect(*this, {"result", getType()}, Form::rows(parent).scalar().element(i64),
-                "the parent of @" + children.getValue());
+  FlatSymbolRefAttr shared;
+  for (auto [list, length] : llvm::zip_equal(getChildren(), getLengths())) {
+    FlatSymbolRefAttr children = domainOf(list);
+    FlatSymbolRefAttr parent = parentOf(*this, children, &symbols);
+    if (!parent)
+      return emitOpError() << "counts the rows of lists, but 'children' " << children
+                           << " is a root";
+    if (shared && shared != parent)
+      return emitOpError() << "counts the rows of lists of " << shared << " and of " << parent;
+    shared = parent;
+    if (failed(expect(*this, {"result", length.getType()}, Form::rows(parent).scalar().element(i64),
+                      "the parent of @" + children.getValue())))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult GatherRowsOp::verify() {

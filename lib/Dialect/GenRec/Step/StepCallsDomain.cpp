@@ -282,8 +282,17 @@ LogicalResult genrec::lowerCall(PositionOp op, StageBuilder &stage) {
 }
 
 LogicalResult genrec::lowerCall(LengthOp op, StageBuilder &stage) {
-  stage.at(op).callVoid("kernels::lengths", {stage.getStep(), stage.getDomain(op.getChildren()),
-                                             stage.getPointer(op.getResult())});
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> children, lengths;
+  for (auto [list, length] : llvm::zip_equal(op.getChildren(), op.getLengths())) {
+    children.push_back(stage.getDomain(list));
+    lengths.push_back(stage.getPointer(length));
+  }
+  Type domain = b.pointer(b.opaque("const genrec_domain"));
+  b.callVoid("kernels::lengths",
+             {stage.getStep(), b.integer(static_cast<int64_t>(children.size())),
+              stage.makeArray(b.named("lists"), domain, children),
+              stage.makeArray(b.named("lengths_of"), b.pointer(b.i64()), lengths)});
   return success();
 }
 

@@ -170,6 +170,45 @@ Operation *Stages::findSumWithinCompute() {
   return nullptr;
 }
 
+/// Makes one op, where the first is, of those that count the rows of lists of one domain in one
+/// stage and whose lists are there: a call each would be a launch for each list column.
+static void joinLengths(ProgramOp program) {
+  const StringRef stage = GenRecDialect::StageAttrHelper::getNameStr();
+  SmallVector<SmallVector<LengthOp>> groups;
+  for (auto length : program.getBody().front().getOps<LengthOp>()) {
+    auto joins = [&](ArrayRef<LengthOp> group) {
+      LengthOp first = group.front();
+      return first->getAttr(stage) == length->getAttr(stage) &&
+             getRowDomain(first.getLengths().front().getType()) ==
+                 getRowDomain(length.getLengths().front().getType()) &&
+             llvm::all_of(length.getChildren(),
+                          [&](Value list) { return list.getDefiningOp()->isBeforeInBlock(first); });
+    };
+    auto *group = llvm::find_if(groups, joins);
+    (group == groups.end() ? groups.emplace_back() : *group).push_back(length);
+  }
+  for (ArrayRef<LengthOp> group : groups) {
+    if (group.size() == 1)
+      continue;
+    LengthOp first = group.front();
+    SmallVector<Value> children, lengths;
+    SmallVector<Location> locs;
+    for (LengthOp length : group) {
+      llvm::append_range(children, length.getChildren());
+      llvm::append_range(lengths, length.getLengths());
+      locs.push_back(length.getLoc());
+    }
+    OpBuilder builder(first);
+    auto joined = LengthOp::create(builder, FusedLoc::get(first.getContext(), locs),
+                                   ValueRange(lengths).getTypes(), children);
+    joined->setAttrs(first->getAttrs());
+    for (auto [length, counted] : llvm::zip_equal(lengths, joined.getLengths()))
+      length.replaceAllUsesWith(counted);
+    for (LengthOp length : group)
+      length->erase();
+  }
+}
+
 namespace {
 struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
   void runOnOperation() override {
@@ -188,6 +227,7 @@ struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
                  StageAttr::get(&getContext(), stage));
       count(stage);
     }
+    joinLengths(program);
     if (Operation *waits = stages.findSumWithinCompute())
       program->setAttr(GenRecDialect::MeetingAttrHelper::getNameStr(),
                        StringAttr::get(&getContext(), describeWait(waits)));

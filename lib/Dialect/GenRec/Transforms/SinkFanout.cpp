@@ -44,9 +44,7 @@ static bool isRowLocal(Operation *op) {
 /// Whether the rows of a list in the results depend on the rows of the same list in the operands,
 /// and the op draws no random numbers. For pairs, all lists with the same parent row are copies of
 /// the second list, so such an op can run on the second list.
-static bool isListLocal(Operation *op) {
-  return !drawsPerRow(op) && op->hasTrait<ListLocal>();
-}
+static bool isListLocal(Operation *op) { return !drawsPerRow(op) && op->hasTrait<ListLocal>(); }
 
 /// Whether the result has one row per list.
 static bool reducesLists(Operation *op) { return op->hasTrait<ReducesLists>(); }
@@ -155,7 +153,9 @@ Value Sinker::getExists(Spread ancestor, FlatSymbolRefAttr domain, Location loc)
   }
   Value count;
   if (tree.getParent(below) == above) {
-    count = LengthOp::create(builder, loc, getRowsType(above, {}, i64), tree.getValue(below));
+    count =
+        LengthOp::create(builder, loc, TypeRange(getRowsType(above, {}, i64)), tree.getValue(below))
+            .getResult(0);
   } else {
     Value ones = BroadcastRowsOp::create(builder, loc, getRowsType(below, {}, i64), constant(1),
                                          tree.getValue(below));
@@ -268,7 +268,8 @@ void Sinker::sinkPosition(PositionOp position) {
 
 /// A list of pairs is as long as the second list.
 void Sinker::sinkLength(LengthOp length) {
-  PairDomainsOp pairs = spreads.getPairs(length.getChildren().getType().getDomain());
+  PairDomainsOp pairs =
+      spreads.getPairs(cast<DomainType>(length.getChildren().front().getType()).getDomain());
   if (!pairs)
     return;
   builder.setInsertionPoint(length);

@@ -80,6 +80,34 @@ func.func @test(%d: !event) {
 
 // -----
 
+!event = !genrec.domain<@event>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%d: !event) {
+  // expected-error@+1 {{'genrec.length' op has 1 results for 2 lists}}
+  %0 = genrec.length %d, %d : (!event, !event) -> !id
+  return
+}
+
+// -----
+
+!request = !genrec.domain<@request>
+!event = !genrec.domain<@event>
+!tag = !genrec.domain<@tag>
+!id = tensor<?xi64, #genrec.rows<@request>>
+!eid = tensor<?xi64, #genrec.rows<@event>>
+genrec.model @test {
+  genrec.domain @request
+  genrec.domain @event parent @request {column = "events"}
+  genrec.domain @tag parent @event {column = "events.tags"}
+  genrec.program @main {
+    %t, %e, %r = genrec.batch : !tag, !event, !request
+    // expected-error@+1 {{'genrec.length' op counts the rows of lists of @request and of @event}}
+    %0:2 = genrec.length %e, %t : (!event, !tag) -> (!id, !eid)
+  }
+}
+
+// -----
+
 // length counts rows of lists.
 !request = !genrec.domain<@request>
 !id = tensor<?xi64, #genrec.rows<@request>>

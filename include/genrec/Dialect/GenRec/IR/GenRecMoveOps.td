@@ -294,14 +294,15 @@ def GenRec_PositionOp : GenRec_Op<"position", [GenRec_TreeLocal, Pure]> {
 def GenRec_LengthOp : GenRec_Op<"length", [GenRec_TreeLocal, GenRec_SymbolUser, Pure]> {
   let summary = "the number of rows of `children` per row of their parent";
   let description = [{
-    An i64 per row of the parent domain of `children`; 0 for an empty list.
+    For each of the `children`, an i64 per row of their parent domain, which they share; 0 for an
+    empty list. `assign-stages` makes one op of those of a stage.
 
     ```mlir
     %events = genrec.length %history : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins GenRec_DomainType:$children);
-  let results = (outs GenRec_Rows:$result);
+  let arguments = (ins Variadic<GenRec_DomainType>:$children);
+  let results = (outs Variadic<GenRec_Rows>:$lengths);
   let assemblyFormat = "$children attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }

@@ -26,6 +26,8 @@ def AssignStages : GenRecPass<"genrec-assign-stages"> {
     Sets `genrec.stage` on every other op of every program. Where `compute` needs what all portions
     give (a sum that depends on parameters, rows by ids that it makes), the portions of a rank wait
     for each other: `genrec.meeting` of the program says at which op first.
+
+    The lengths of lists of one domain become one op in each stage, where the first is.
   }];
   let statistics = [
     Statistic<"copyOps", "copy-ops", "ops of the copy stage">,

@@ -295,12 +295,15 @@ inline void positions(genrec_step *step, const genrec_domain *domain,
   });
 }
 
-/// The number of rows of each list of `children`.
-inline void lengths(genrec_step *step, const genrec_domain *children,
-                    int64_t *out) {
-  detail::forEachList(step, children, [&](int64_t list) {
-    out[list] = detail::listLength(children, list);
-  });
+/// The number of rows of each list of `count` domains, which have one parent.
+inline void lengths(genrec_step *step, int64_t count, const genrec_domain *const *children,
+                    int64_t *const *out) {
+  const int64_t lists = detail::listCount(children[0]);
+  parallelFor(step->pool, count * lists, detail::kListGrain,
+              [=](int64_t begin, int64_t end, int64_t) {
+                for (int64_t i = begin; i < end; ++i)
+                  out[i / lists][i % lists] = detail::listLength(children[i / lists], i % lists);
+              });
 }
 
 enum class PoolChoice { max, first, last };

@@ -167,8 +167,18 @@ void positions(genrec_step *step, const genrec_domain *domain, int64_t *out) {
   cuda::listPositions(domain->device, FromEnd, out, domain->capacity, streamOf(step));
 }
 
-inline void lengths(genrec_step *step, const genrec_domain *children, int64_t *out) {
-  cuda::listLengths(children->device, out, mostLists(children), streamOf(step));
+inline void lengths(genrec_step *step, int64_t count, const genrec_domain *const *children,
+                    int64_t *const *out) {
+  cuda::CountedLists lists;
+  int added = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    lists.children[added] = children[i]->device;
+    lists.out[added++] = out[i];
+    if (added < cuda::CountedLists::kMost && i + 1 < count)
+      continue;
+    cuda::listLengths(lists, added, mostLists(children[0]), streamOf(step)); // of one parent
+    added = 0;
+  }
 }
 
 using PoolChoice = cuda::ListChoice;

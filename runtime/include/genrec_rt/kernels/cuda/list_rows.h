@@ -81,9 +81,14 @@ void tileRowsGradient(const genrec_domain *lists, int64_t count, bool last, Rows
 /// Each row's ordinal in its list, from its end with `fromEnd`.
 void listPositions(const genrec_domain *domain, bool fromEnd, int64_t *out, int64_t capacity,
                    cudaStream_t stream);
-/// The number of rows of each list of `children`; `capacity` bounds the lists.
-void listLengths(const genrec_domain *children, int64_t *out, int64_t capacity,
-                 cudaStream_t stream);
+/// Domains whose lists a launch counts the rows of, and where to.
+struct CountedLists {
+  static constexpr int kMost = 200;
+  const genrec_domain *children[kMost];
+  int64_t *out[kMost];
+};
+/// The number of rows of each list of the first `count` of `lists`; `capacity` bounds the lists.
+void listLengths(const CountedLists &lists, int count, int64_t capacity, cudaStream_t stream);
 
 enum class ListChoice { max, first, last };
 /// Per element, the parent's gradient where a row is the one that the pool chose (max: the first
