@@ -103,6 +103,7 @@ static constexpr StringLiteral excludedOps[] = {
     "genrec.fused_attention_grad", // by fold-epilogues, of factors that round-factors has rounded
     "genrec.launch",               // by outline-kernels
     "genrec.launch_columns",       // by outline-kernels
+    "genrec.launched_kernel",      // by outline-kernels
     "genrec.row_search",           // by fuse-transforms
 };
 

@@ -64,6 +64,8 @@
 // CPU-DAG: static void row_mean_a(
 // CPU-DAG: static void row_far_b(
 
+// JOINT: in one launch: mean_a and 1 more
+// JOINT-NEXT: in one launch: far_a and 1 more
 // JOINT: 6 launches;
 // EACH: 8 launches;
 genrec.model @lists {

@@ -9,8 +9,6 @@ using namespace genrec;
 
 namespace {
 
-FlatSymbolRefAttr getDomain(Value domain) { return cast<DomainType>(domain.getType()).getDomain(); }
-
 /// The domain of the lists that `domain`'s rows belong to.
 FlatSymbolRefAttr getParent(Operation *op, FlatSymbolRefAttr domain) {
   return lookupDomain(op, domain).getParentAttr();

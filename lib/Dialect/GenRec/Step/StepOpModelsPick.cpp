@@ -9,8 +9,6 @@ using namespace genrec;
 
 namespace {
 
-FlatSymbolRefAttr getDomain(Value domain) { return cast<DomainType>(domain.getType()).getDomain(); }
-
 /// A bit per row of the source, and a count per 64 bits.
 struct PickRowsStep : StepModel<PickRowsStep, PickRowsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
