@@ -1,9 +1,11 @@
 """Mistakes in a model: each is said at the user's line, with the fix. The cases are in Inputs/model_errors.txt."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import genrec as gr
+import genrec.table
 import pytest
 from model_writing import load, write_ranker
 
@@ -180,6 +182,16 @@ def record_names(tables, parameters):
 def test_tensors_of_a_checkpoint_have_names_of_their_own(tables, parameters, saved):
     with pytest.raises(gr.ModelError, match=f"would both be saved as '{saved}'"):
         record_names(tables, parameters)
+
+
+def test_the_runtime_has_the_names_of_tensors_that_are_looked_for():
+    """As its header writes them: what is kept of every row, of ids that wait, and of what has left."""
+    header = (Path(__file__).parents[2] / "runtime" / "checkpoint" / "tensor_names.h").read_text()
+    kept = ["ids", *re.findall(r'^    \{"\.(\w+)", RowColumn', header, re.MULTILINE)]
+    waiting, removed = re.findall(r'return name \+ "\.([\w.]+)";', header)
+    assert len(kept) == 3
+    expected = [*kept, removed, *(f"{waiting}.{one}" for one in [*kept, removed]), "values"]
+    assert sorted(genrec.table._OF_TABLES) == sorted(expected)
 
 
 def test_names_that_only_resemble_those_of_tensors():

@@ -25,10 +25,11 @@ static FlatSymbolRefAttr declareDomain(ModelOp model, StringRef name, DomainKind
 static std::string findFreeName(ModelOp model, StringRef name) {
   llvm::DenseSet<uint64_t> taken;
   for (auto symbol : model.getBody().getOps<SymbolOpInterface>()) {
-    StringRef rest = symbol.getName();
+    StringRef own = symbol.getName(), rest = own;
     uint64_t number = 1;
     if (rest.consume_front(name) &&
-        (rest.empty() || (rest.consume_front("_") && !rest.getAsInteger(10, number))))
+        (rest.empty() || (rest.consume_front("_") && !rest.getAsInteger(10, number))) &&
+        own == nameWithNumber(name, number)) // not name_1, nor name_02
       taken.insert(number);
   }
   uint64_t number = 1;
