@@ -54,7 +54,7 @@
 // UNIT: kernels::checkFinite(step, [[A:[0-9]+]],
 // UNIT: kernels::launchColumns(step, run_row_far_a_and_1_more_columns, run_row_far_a_and_1_more, {{[^,]*}});
 // UNIT: kernels::checkFinite(step, [[B:[0-9]+]],
-// UNIT: {.name = "row_mean_a_and_1_more",
+// UNIT: {.name = "row_mean_a_and_1_more", {{.*}}.what = "(outline-kernels-cuda-lists.mlir:
 // UNIT-NEXT: {.name = "row_mean_a",
 // UNIT-NEXT: {.name = "row_far_a_and_1_more",
 // UNIT-NEXT: {.name = "row_far_a",

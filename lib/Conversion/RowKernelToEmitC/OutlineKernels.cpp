@@ -353,7 +353,8 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint
       builder, loc, ValueRange(made.results).getTypes(), made.inputs, made.domains,
       builder.getArrayAttr(made.functions), made.columns, builder.getStringAttr(name),
       static_cast<uint64_t>(made.sharedBytes), made.passedDomains, made.pools);
-  copyAttributes(place, describeOrigin(launch), made.costs, launch);
+  copyAttributes(place, describeOrigin(isOfLists ? place.getOperation() : launch.getOperation()),
+                 made.costs, launch);
   cast<GenRecDialect>(launch->getDialect())
       ->getBufferIdsAttrHelper()
       .setAttr(launch, joinBufferIds(joint));
