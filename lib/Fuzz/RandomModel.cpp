@@ -27,6 +27,10 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.deep = true;
     options.ops = 24;
     break;
+  case 8: // lists that are alike
+    options.lists = 5;
+    options.alikeLists = true;
+    break;
   case 9: // a catalogue with lists, columns by id
     options.itemColumns = true;
     break;
@@ -99,6 +103,8 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
     makeJoinedScalars(m);
   for (int64_t i = 0; i < options.joinedLookups; ++i)
     makeJoinedLookups(m);
+  if (options.alikeLists)
+    makeAlikeLists(m);
   for (int tries = 8; options.forDevice && options.bf16 && tries > 0 && !makeWideBlock(m); --tries)
     ;
   makeGroups(m);

@@ -151,6 +151,9 @@ void makeDomainsAndFeatures(ModelBuilder &m);
 void makeGroups(ModelBuilder &m);
 /// A layer over several lookups that have no other users.
 void makeJoinedLookups(ModelBuilder &m);
+/// The same for each list of a parent: a device runs their kernels together. False where no parent
+/// has two.
+bool makeAlikeLists(ModelBuilder &m);
 /// A row joined of scalars alone, and what is made of it: on a device one lane writes all of them.
 bool makeJoinedScalars(ModelBuilder &m);
 llvm::ArrayRef<Theme> getRowThemes();

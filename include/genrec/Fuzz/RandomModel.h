@@ -24,6 +24,7 @@ struct RandomModelOptions {
   int64_t fanouts = 0;    ///< number of fan-outs to try, between features and random ops
   int64_t joinedLookups = 0; ///< number of layers over several lookups that have no other users
   int64_t joinedScalars = 0; ///< number of rows joined of scalars alone to try
+  bool alikeLists = false;   ///< the same for each list of a parent
   bool bf16 = false;         ///< products round their factors to bfloat16: all, or half of them
   bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows look up by id
   /// With bf16 a block as wide as what a device does differently: products by its library, heads of
@@ -32,7 +33,8 @@ struct RandomModelOptions {
 
   /// Most seeds give small models with the defaults above. Some give a model that is large in one
   /// respect: many tables, a deep tree, long chains of transforms, many fan-outs, layers over
-  /// lookups, catalogues with lists, long rows. Others have products of bfloat16.
+  /// lookups, catalogues with lists, long rows, lists that are alike. Others have products of
+  /// bfloat16.
   static RandomModelOptions ofSeed(uint64_t seed);
 };
 
