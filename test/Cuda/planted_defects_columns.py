@@ -34,7 +34,12 @@ COLUMN_DEFECTS = [
     Defect("a column has no blocks for its pieces", POOLS, POOL_TESTS, "domain->capacity > 0 ? domain->capacity + slots : 0", "domain->capacity"),
     Defect("columns have as many slots as the first", POOLS, POOL_TESTS, "slotsOf(domain, &step->domains[columns[i].leaves])", "slotsOf(domain, &step->domains[columns[0].leaves])"),
     Defect("parts of all columns go into the first one's results", POOLS, POOL_TESTS, "pointers += columns[i++].pointers", "pointers += 0 * columns[i++].pointers"),
-    Defect("parts are of the first column's leaves", POOLS, POOL_TESTS, "&step->domains[columns[i].leaves]", "&step->domains[columns[0].leaves]", behind="poolParts(streamOf(step), "),
+    Defect("parts are of the first column's leaves", POOLS, POOL_TESTS, "&step->domains[columns[i].leaves]", "&step->domains[columns[0].leaves]", behind="pooled[added++] = "),
+    Defect("parts of a launch are those of its first column", "kernels/cuda/pools.cu", POOL_TESTS, "pooled.of[blockIdx.y]", "pooled.of[0]"),
+    Defect("parts of one column are pooled", "kernels/cuda/pools.cu", POOL_TESTS, "static_cast<unsigned>(count)", "1u", behind="void launchLists("),
+    Defect("parts of the last columns are not pooled", POOLS, POOL_TESTS, "added > 0 && i + 1 == Count", "false"),
+    Defect("columns are pooled again with those behind them", POOLS, POOL_TESTS, "added = 0;", ";", behind="poolParts(streamOf(step), pools, pooled, added);"),
+    Defect("a second launch pools the first columns again", "kernels/cuda/pools.cu", "Pools.PartsOfManyColumns", "lists + begin", "lists"),
 ]  # fmt: skip
 
 IN_BATCH_DEFECTS = [

@@ -268,8 +268,9 @@ TEST(Pools, WideResultsOfParts) {
   const Floats parts = cuda::test::randomFloats(10 * kWords, random);
   Copy<float> there(parts), sum(Floats(3 * kWide, 7));
   void *results[] = {sum.data()};
-  poolParts(cuda::test::testStream(), &above->view, &lists->view,
-            {0, 1, kWords, 1, {{0, kWide, 1, PoolOf::sum, false}}}, results, there.data());
+  const PoolShape shape{0, 1, kWords, 1, {{0, kWide, 1, PoolOf::sum, false}}};
+  const PooledLists pooled(&above->view, &lists->view, shape, results, there.data());
+  poolParts(cuda::test::testStream(), shape, &pooled, 1);
   Floats expected(3 * kWide, 7);
   const std::vector<int> slots[] = {{1, 2, 4}, {}, {5, 6}};
   for (size_t list : {0, 2})
@@ -279,6 +280,36 @@ TEST(Pools, WideResultsOfParts) {
         expected[list * kWide + c] += parts[static_cast<size_t>(slot * kWords) + 1 + c];
     }
   EXPECT_EQ(sum.fetch(), expected);
+}
+
+/// Results of one column, of several, and of more than a launch has.
+TEST(Pools, PartsOfManyColumns) {
+  constexpr int kWords = 4;
+  std::mt19937_64 random(6);
+  auto above = cuda::test::makeRoot(2, random);
+  auto lists = cuda::test::makeLists(*above, {3, 700}, random);
+  DeviceDomain onAbove(*above), onLists(*lists, &onAbove);
+  above->view.device = onAbove.get();
+  lists->view.device = onLists.get();
+  const PoolShape shape{0, 1, kWords, 1, {{0, 1, 1, PoolOf::sum, false}}};
+  for (int count : {1, 2, kPooledColumns, kPooledColumns + 1, 2 * kPooledColumns + 3}) {
+    std::vector<Floats> values;
+    std::vector<Copy<float>> parts, sums;
+    std::vector<PooledLists> pooled;
+    for (int c = 0; c < count; ++c) {
+      values.push_back(cuda::test::randomFloats(10 * kWords, random));
+      parts.emplace_back(values.back());
+      sums.emplace_back(Floats(2, 7));
+      void *results[] = {sums.back().data()};
+      pooled.emplace_back(&above->view, &lists->view, shape, results, parts.back().data());
+    }
+    poolParts(cuda::test::testStream(), shape, pooled.data(), count);
+    for (size_t c = 0; c < sums.size(); ++c) {
+      const Floats &part = values[c]; // the pieces of leaves 3 to 702 are in slots 1, 2 and 4
+      const float sum = part[kWords + 1] + part[2 * kWords + 1] + part[4 * kWords + 1];
+      EXPECT_EQ(sums[c].fetch(), (Floats{7, sum})) << "column " << c << " of " << count;
+    }
+  }
 }
 
 TEST(Pools, RandomLists) {
@@ -357,20 +388,26 @@ __global__ void __launch_bounds__(256)
   runColumns<sumLists>(step, columns);
 }
 
-constexpr int kColumns = 5;
 constexpr PoolShape kSums = {0, 1, 4, 1, {{1, 1, 0, PoolOf::sum, false}}};
-constexpr ColumnShape columnOf(int column) {
-  return {0, 256, 5, column == 3 ? 6 : 0, static_cast<int16_t>(column + 1), 2};
-}
-constexpr ColumnShape kShapes[kColumns] = {columnOf(0), columnOf(1), columnOf(2), columnOf(3),
-                                           columnOf(4)};
+constexpr int kKinds = 5;
+/// Column after column of the same domains.
+template <int Count> struct Shapes {
+  ColumnShape of[Count];
+
+  constexpr Shapes() {
+    for (int c = 0; c < Count; ++c)
+      of[c] = {0, 256, 5, c % kKinds == 3 ? kKinds + 1 : 0, static_cast<int16_t>(c % kKinds + 1),
+               2};
+  }
+};
 
 /// Domain 0 has the lists of domains 1 to 5, but that those of domain 4 are of domain 6, which is
 /// empty. Launches have up to Room columns.
-template <int Room> void expectColumns() {
+template <int Room, int Count = kKinds> void expectColumns() {
+  static constexpr Shapes<Count> shapes;
   std::mt19937_64 random(41);
   constexpr int kLists = 512; // as many as two blocks have: pieces have a third one
-  Lengths lengths[kColumns];
+  Lengths lengths[kKinds];
   for (Lengths &some : lengths)
     for (int list = 0; list < kLists; ++list)
       some.push_back(static_cast<int64_t>(random() % 7));
@@ -383,18 +420,18 @@ template <int Room> void expectColumns() {
   DeviceDomain onRoot(*root), onNone(*none);
   std::vector<std::unique_ptr<HostDomain>> lists;
   std::vector<std::unique_ptr<DeviceDomain>> onDevice;
-  std::vector<genrec_domain> domains(kColumns + 2), there;
+  std::vector<genrec_domain> domains(kKinds + 2), there;
   domains[0] = root->view;
-  domains[kColumns + 1] = none->view;
+  domains[kKinds + 1] = none->view;
   there.push_back(onRoot.fetch());
-  for (int c = 0; c < kColumns; ++c) {
+  for (int c = 0; c < kKinds; ++c) {
     lists.push_back(cuda::test::makeLists(c == 3 ? *none : *root, lengths[c], random));
     onDevice.push_back(std::make_unique<DeviceDomain>(*lists.back(), c == 3 ? &onNone : &onRoot,
                                                       lists.back()->view.count + 300));
     there.push_back(onDevice.back()->fetch());
     domains[static_cast<size_t>(c) + 1] = lists.back()->view;
     domains[static_cast<size_t>(c) + 1].capacity += 300;
-    domains[static_cast<size_t>(c) + 1].parent_domain = &domains[c == 3 ? kColumns + 1 : 0];
+    domains[static_cast<size_t>(c) + 1].parent_domain = &domains[c == 3 ? kKinds + 1 : 0];
   }
   there.push_back(onNone.fetch());
   Copy<genrec_domain> copies(there);
@@ -409,34 +446,36 @@ template <int Room> void expectColumns() {
   step.stream = cuda::test::testStream();
   step.device = deviceStep.data();
   std::vector<Copy<float>> x, sums;
-  std::vector<Floats> values;
+  std::vector<Floats> expected;
   std::vector<void *> pointers;
-  for (int c = 0; c < kColumns; ++c) {
-    values.push_back(
-        cuda::test::fractions(lists[static_cast<size_t>(c)]->view.count * kWidth, random));
-    x.emplace_back(values.back());
-    sums.emplace_back(Floats(lengths[c].size(), 7));
-    pointers.insert(pointers.end(), {x.back().data(), sums.back().data(), nullptr,
-                                     domainNumber(c + 1), domainNumber(kShapes[c].domain)});
-  }
-  const PoolColumns<kColumns> taken(&step, kShapes, kSums);
-  cuda::test::Scratch parts(taken.totalFloats * 4);
-  queuePoolColumns(&step, kShapes, sumColumns<Room>, pointers.data(), kSums, 0, taken,
-                   reinterpret_cast<float *>(parts.data()));
-  for (int c = 0; c < kColumns; ++c) {
-    Floats expected;
-    const Lengths &offsets = lists[static_cast<size_t>(c)]->offsets;
+  for (int c = 0; c < Count; ++c) {
+    const Lengths &offsets = lists[static_cast<size_t>(c % kKinds)]->offsets;
+    const Floats values = cuda::test::fractions(offsets.back() * kWidth, random);
+    expected.emplace_back();
     for (size_t list = 0; list + 1 < offsets.size(); ++list)
-      expected.push_back(
-          addedUp(values[static_cast<size_t>(c)], offsets[list], offsets[list + 1], 0));
-    EXPECT_TRUE(hasBitsOf(sums[static_cast<size_t>(c)].fetch(), expected)) << "column " << c;
+      expected.back().push_back(addedUp(values, offsets[list], offsets[list + 1], 0));
+    x.emplace_back(values);
+    sums.emplace_back(Floats(expected.back().size(), 7));
+    pointers.insert(pointers.end(),
+                    {x.back().data(), sums.back().data(), nullptr,
+                     domainNumber(shapes.of[c].leaves), domainNumber(shapes.of[c].domain)});
   }
+  const PoolColumns<Count> taken(&step, shapes.of, kSums);
+  cuda::test::Scratch parts(taken.totalFloats * 4);
+  queuePoolColumns(&step, shapes.of, sumColumns<Room>, pointers.data(), kSums, 0, taken,
+                   reinterpret_cast<float *>(parts.data()));
+  for (size_t c = 0; c < Count; ++c)
+    EXPECT_TRUE(hasBitsOf(sums[c].fetch(), expected[c])) << "column " << c;
 }
 
-TEST(Pools, Columns) { expectColumns<kColumns>(); }
+TEST(Pools, Columns) { expectColumns<kKinds>(); }
 TEST(Pools, ColumnsOfSeveralLaunches) {
   expectColumns<2>();
   expectColumns<1>();
+}
+/// Two of five have parts: more of them than poolParts takes at a time.
+TEST(Pools, ColumnsWhosePartsAreSeveralLaunches) {
+  expectColumns<100, 5 * kPooledColumns / 2 + 5>();
 }
 
 } // namespace

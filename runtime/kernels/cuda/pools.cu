@@ -4,6 +4,8 @@
 
 #include "genrec_rt/cuda/device.h"
 
+#include <algorithm>
+
 namespace genrec::rt::kernels {
 namespace {
 
@@ -11,8 +13,9 @@ constexpr int kPoolThreads = 128;
 /// Parts of a column that a lane loads together.
 constexpr int kAhead = 8;
 
-struct Results {
-  void *at[PoolShape::kMost];
+/// What a launch pools, in device memory.
+template <int Room> struct Pooled {
+  PooledLists of[Room];
 };
 
 template <class T> __device__ T pooled(PoolOf of, T before, T part) {
@@ -45,19 +48,20 @@ __device__ T poolColumn(const PoolResult &result, int64_t words, const float *pa
 }
 
 /// Writes row `row` of all results; a lane has every 32nd column.
-__device__ void poolList(const PoolShape &shape, const Results &results, const float *parts,
-                         int64_t row, int64_t first, int64_t size) {
+__device__ void poolList(const PoolShape &shape, const PooledLists &lists, int64_t row,
+                         int64_t first, int64_t size) {
   const int64_t pieces = (size + kPoolPiece - 1) / kPoolPiece;
   for (int i = 0; i < shape.count; ++i) {
     const PoolResult &result = shape.results[i];
     for (int64_t column = cuda::laneOf(); column < result.width; column += cuda::kWarp) {
       const int64_t at = row * result.width + column;
       if (result.isInteger) {
-        static_cast<int64_t *>(results.at[i])[at] =
-            poolColumn<int64_t>(result, shape.words, parts, first, pieces, column);
+        static_cast<int64_t *>(lists.results[i])[at] =
+            poolColumn<int64_t>(result, shape.words, lists.parts, first, pieces, column);
       } else {
-        const float total = poolColumn<float>(result, shape.words, parts, first, pieces, column);
-        static_cast<float *>(results.at[i])[at] =
+        const float total =
+            poolColumn<float>(result, shape.words, lists.parts, first, pieces, column);
+        static_cast<float *>(lists.results[i])[at] =
             result.of == PoolOf::mean ? total / static_cast<float>(size) : total;
       }
     }
@@ -65,11 +69,13 @@ __device__ void poolList(const PoolShape &shape, const Results &results, const f
 }
 
 /// A lane looks at the size of a list; those with several pieces get all lanes of its warp.
+template <int Room>
 __global__ void __launch_bounds__(kPoolThreads, 8)
-    poolLists(const genrec_domain *domain, const genrec_domain *leaves,
-              __grid_constant__ const PoolShape shape, __grid_constant__ const Results results,
-              const float *parts) {
-  const int64_t rows = domain->count, warps = cuda::threadsInGrid() / cuda::kWarp;
+    poolLists(__grid_constant__ const PoolShape shape,
+              __grid_constant__ const Pooled<Room> pooled) {
+  const PooledLists &lists = pooled.of[blockIdx.y];
+  const genrec_domain *leaves = lists.leaves;
+  const int64_t rows = lists.domain->count, warps = cuda::threadsInGrid() / cuda::kWarp;
   for (int64_t base = cuda::threadInGrid() / cuda::kWarp * cuda::kWarp; base < rows;
        base += warps * cuda::kWarp) {
     const int64_t row = base + cuda::laneOf();
@@ -77,21 +83,37 @@ __global__ void __launch_bounds__(kPoolThreads, 8)
     const int64_t size = row < rows ? firstLeaf(leaves, shape.depth, row + 1) - first : 0;
     for (uint32_t left = __ballot_sync(0xFFFFFFFFu, size > kPoolPiece); left; left &= left - 1) {
       const int lane = __ffs(static_cast<int>(left)) - 1;
-      poolList(shape, results, parts, base + lane, __shfl_sync(0xFFFFFFFFu, first, lane),
+      poolList(shape, lists, base + lane, __shfl_sync(0xFFFFFFFFu, first, lane),
                __shfl_sync(0xFFFFFFFFu, size, lane));
     }
   }
 }
 
+template <int Room>
+void launchLists(cudaStream_t stream, const PoolShape &shape, const PooledLists *lists, int count) {
+  Pooled<Room> pooled{};
+  int64_t rows = 0;
+  for (int i = 0; i < count; ++i) {
+    pooled.of[i] = lists[i];
+    pooled.of[i].domain = lists[i].domain->device;
+    pooled.of[i].leaves = lists[i].leaves->device;
+    rows = std::max(rows, lists[i].domain->capacity);
+  }
+  cuda::LaunchShape blocks = cuda::shapeOfThreads(rows, kPoolThreads);
+  blocks.grid.y = static_cast<unsigned>(count);
+  GENREC_CUDA_LAUNCH(stream, blocks, poolLists<Room>, shape, pooled);
+}
+
 } // namespace
 
-void poolParts(cudaStream_t stream, const genrec_domain *domain, const genrec_domain *leaves,
-               const PoolShape &shape, void *const *results, const float *parts) {
-  Results all{};
-  for (int i = 0; i < shape.count; ++i)
-    all.at[i] = results[i];
-  GENREC_CUDA_LAUNCH(stream, cuda::shapeOfThreads(domain->capacity, kPoolThreads), poolLists,
-                     domain->device, leaves->device, shape, all, parts);
+void poolParts(cudaStream_t stream, const PoolShape &shape, const PooledLists *lists, int count) {
+  if (shape.count == 0)
+    return;
+  if (count == 1)
+    return launchLists<1>(stream, shape, lists, 1);
+  for (int begin = 0; begin < count; begin += kPooledColumns)
+    launchLists<kPooledColumns>(stream, shape, lists + begin,
+                                std::min(count - begin, kPooledColumns));
 }
 
 } // namespace genrec::rt::kernels

@@ -341,12 +341,10 @@ void runPools(const Kernel &kernel, genrec_step *step, std::vector<void *> &onDe
   onDevice.push_back(parts);
   kernel.onDevice(launches::detail::shapeOf(kernel.mapping, kernel.rows + slots, 64), step,
                   onDevice.data());
-  void *results[launches::PoolShape::kMost];
-  for (int i = 0; i < kernel.pools->count; ++i)
-    results[i] = onDevice[static_cast<size_t>(kernel.pools->results[i].pointer)];
+  const launches::PooledLists lists(domain + kernel.pools->depth, domain, *kernel.pools,
+                                    onDevice.data(), parts);
   if (slots > 0)
-    launches::poolParts(kStream, domain + kernel.pools->depth, domain, *kernel.pools, results,
-                        parts);
+    launches::poolParts(kStream, *kernel.pools, &lists, 1);
 }
 
 void runKernel(const Kernel &kernel, genrec_step *step) {

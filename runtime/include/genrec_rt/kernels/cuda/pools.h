@@ -156,10 +156,27 @@ __device__ inline T *pooledPlace(T *result, float *parts, const PoolUnit &unit) 
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// Pools the parts of the lists of `domain` that have several, and writes their rows of `results`,
-/// by number in `shape`.
-void poolParts(cudaStream_t stream, const genrec_domain *domain, const genrec_domain *leaves,
-               const PoolShape &shape, void *const *results, const float *parts);
+/// The lists of a domain, the parts of those that have several, and results by number in a shape.
+struct PooledLists {
+  const genrec_domain *domain, *leaves;
+  const float *parts;
+  void *results[PoolShape::kMost];
+
+  /// `pointers` are those that the kernel took behind the step.
+  PooledLists(const genrec_domain *domain, const genrec_domain *leaves, const PoolShape &shape,
+              void *const *pointers, const float *parts)
+      : domain(domain), leaves(leaves), parts(parts) {
+    for (int i = 0; i < shape.count; ++i)
+      results[i] = pointers[shape.results[i].pointer];
+  }
+  PooledLists() = default;
+};
+/// Columns that poolParts pools in one launch.
+inline constexpr int kPooledColumns = 64;
+
+/// Pools the parts of the `count` domains' lists that have several, and writes their rows of the
+/// results, all as `shape` says.
+void poolParts(cudaStream_t stream, const PoolShape &shape, const PooledLists *lists, int count);
 
 inline namespace GENREC_RT_ISA {
 
@@ -195,11 +212,9 @@ void queuePools(cudaStream_t stream, const genrec_step *step, const genrec_domai
   GENREC_CUDA_LAUNCH(stream, detail::shapeOf(mapping, domain->capacity + slots, cuda::kMostBlocks),
                      kernel, step, pointers..., parts);
   void *const all[] = {const_cast<void *>(static_cast<const volatile void *>(pointers))...};
-  void *results[PoolShape::kMost];
-  for (int i = 0; i < pools.count; ++i)
-    results[i] = all[pools.results[i].pointer];
-  if (slots > 0 && pools.count > 0)
-    poolParts(stream, domain, leaves, pools, results, parts);
+  const PooledLists lists(domain, leaves, pools, all, parts);
+  if (slots > 0)
+    poolParts(stream, pools, &lists, 1);
 }
 
 /// As launch, for such a kernel.
@@ -244,14 +259,16 @@ void queuePoolColumns(genrec_step *step, const ColumnShape (&columns)[Count],
   for (int i = 0; i < Count; memory += taken.floats[i++])
     parts[i] = taken.floats[i] ? memory : nullptr;
   detail::launchColumns(step, columns, kernel, pointers, sharedBytes, taken.rows, parts);
+  PooledLists pooled[kPooledColumns];
+  int added = 0;
   for (int i = 0; i < Count; pointers += columns[i++].pointers) {
-    void *results[PoolShape::kMost];
-    for (int result = 0; result < pools.count; ++result)
-      results[result] = pointers[pools.results[result].pointer];
-    if (parts[i] && pools.count > 0)
-      poolParts(streamOf(step), &step->domains[columns[i].domain],
-                &step->domains[columns[i].leaves], pools, results,
-                static_cast<const float *>(parts[i]));
+    if (parts[i])
+      pooled[added++] = {&step->domains[columns[i].domain], &step->domains[columns[i].leaves],
+                         pools, pointers, static_cast<const float *>(parts[i])};
+    if (added == kPooledColumns || (added > 0 && i + 1 == Count)) {
+      poolParts(streamOf(step), pools, pooled, added);
+      added = 0;
+    }
   }
 }
 
