@@ -5,6 +5,8 @@
 // small: 100 columns of 10 k values, a value per row, from enqueue until done, as the host sees it.
 // ragged: 600 columns of 100 k values each in lists of up to 20, of which the last 15 are kept: the
 // truncated domain is made, and all columns run; rates count values read and written.
+// lists: means of rows of 16 floats of 100 lists of up to 50 ids each, of 2,048 users: all in one
+// launch, and one after the other by the same kernel; rates count the rows that are read.
 
 #include "timing.h"
 
@@ -149,8 +151,89 @@ void ragged(Report &report, cudaStream_t stream) {
           ragged_bucketed::run_transform_columns);
 }
 
+/// Lists of rows of one table, and what launchPoolColumns takes. No list has several parts.
+class Lists {
+public:
+  Lists() {
+    std::mt19937_64 random(9);
+    auto *there = arrays.of<genrec_domain>(kLists + 1);
+    auto *table = arrays.of(std::vector<float>(kRows * kWidth, 0.5f));
+    domains.push_back(
+        {kListUsers, kListUsers, nullptr, nullptr, nullptr, nullptr, kListUsers, there});
+    for (int list = 0; list < kLists; ++list) {
+      std::vector<int64_t> offsets = {0}, parents;
+      std::vector<float *> handles;
+      for (int64_t user = 0; user < kListUsers; ++user) {
+        for (auto left = static_cast<int64_t>(random() % (kLongest + 1)); left > 0; --left) {
+          handles.push_back(table + static_cast<int64_t>(random() % kRows) * kWidth);
+          parents.push_back(user);
+        }
+        offsets.push_back(static_cast<int64_t>(handles.size()));
+      }
+      rows += offsets.back();
+      domains.push_back({offsets.back(), offsets.back(), arrays.of(offsets), arrays.of(parents),
+                         nullptr, there, kLongest, there + list + 1});
+      pointers.insert(pointers.end(),
+                      {arrays.of(handles), arrays.of<float>(kListUsers * kWidth), nullptr,
+                       kernels::domainNumber(list + 1), kernels::domainNumber(0)});
+    }
+    GENREC_CUDA_CHECK(cudaMemcpy(there, domains.data(), domains.size() * sizeof(genrec_domain),
+                                 cudaMemcpyHostToDevice));
+    genrec_step seen{};
+    seen.domains = there;
+    for (genrec_domain &domain : domains) // as the host has them
+      domain.parent_domain = domain.parent_domain ? domains.data() : nullptr;
+    step.domains = domains.data();
+    step.device = arrays.of(std::vector<genrec_step>{seen});
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  }
+
+  /// Pools `Count` lists, from the first of `shapes` on.
+  template <int Count, class Kernel>
+  void run(const kernels::ColumnShape (&shapes)[Count], Kernel kernel,
+           const kernels::PoolShape &pools, int first, cudaStream_t stream) {
+    step.stream = stream;
+    const kernels::PoolColumns<Count> taken(&step, shapes, pools);
+    kernels::queuePoolColumns(&step, shapes, kernel, pointers.data() + 5 * first, pools, 0, taken,
+                              nullptr);
+  }
+  double megabytes() const { return 4e-6 * static_cast<double>(rows * kWidth); }
+
+  static constexpr int kLists = 100; ///< LISTS of columns.py
+
+private:
+  static constexpr int64_t kListUsers = 2048, kLongest = 50, kRows = 1000000, kWidth = 16;
+
+  Arrays arrays;
+  std::vector<genrec_domain> domains;
+  std::vector<void *> pointers;
+  genrec_step step{};
+  int64_t rows = 0;
+};
+
+void lists(Report &report, cudaStream_t stream) {
+  using namespace pooled_lists;
+  const auto &shapes = run_row_l0_pool_and_99_more_columns;
+  static_assert(std::size(run_row_l0_pool_and_99_more_columns) == Lists::kLists);
+  const auto &pools = row_l0_pool_pools;
+  Lists pooled;
+  auto add = [&](const char *name, auto run) {
+    const double time = coldMilliseconds(stream, kRepeats, run);
+    report.add(name, 1000 * time, "us");
+    report.add(std::string(name) + ", rows read", pooled.megabytes() / time, "GB/s");
+  };
+  add("means of 100 lists in one launch",
+      [&](cudaStream_t s) { pooled.run(shapes, run_row_l0_pool_and_99_more, pools, 0, s); });
+  add("means of 100 lists, a launch each", [&](cudaStream_t s) {
+    for (int list = 0; list < Lists::kLists; ++list) {
+      const genrec::rt::kernels::ColumnShape own[] = {shapes[list]};
+      pooled.run(own, run_row_l0_pool_and_99_more, pools, list, s);
+    }
+  });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-  return run("columns", argc, argv, {{"small", small}, {"ragged", ragged}});
+  return run("columns", argc, argv, {{"small", small}, {"ragged", ragged}, {"lists", lists}});
 }

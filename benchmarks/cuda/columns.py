@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 KEPT = 15  # entries of a list
+LISTS = 100  # that are pooled
 TRANSFORMS = {
     "hashed": lambda c: [
         f"%h{c} = genrec.hash xxh3 %x{c} {{bits = 63 : i64, seed = 0 : i64}} : (!rows) -> !rows",
@@ -58,18 +59,48 @@ def write_model(columns: int, transform: str, has_lists: bool) -> str:
     return "\n".join([*lines, "}", "}", ""])
 
 
+def write_lists(lists: int) -> str:
+    """A model of as many lists of ids, each with a table of its own and the mean of its rows of 16."""
+    names = [f"l{k}" for k in range(lists)]
+    vectors = "tensor<?x16xf32, #genrec.rows<@{}>>"
+    lines = [
+        "genrec.model @lists {",
+        "genrec.domain @user",
+        *(f'genrec.domain @{name} parent @user {{column = "{name}"}}' for name in names),
+        *(
+            f"genrec.table @t{k} dim 16 {{init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {{}}>}}"
+            for k in range(lists)
+        ),
+        "genrec.program @main {",
+        f"%user, {', '.join(f'%{name}' for name in names)} = genrec.batch : "
+        + ", ".join(f"!genrec.domain<@{name}>" for name in ["user", *names]),
+    ]
+    for k, name in enumerate(names):
+        ids, rows, means = f"tensor<?xi64, #genrec.rows<@{name}>>", vectors.format(name), vectors.format("user")
+        lines += [
+            f'%x{k} = genrec.feature %{name} "{name}.id" : (!genrec.domain<@{name}>) -> {ids}',
+            f"%v{k} = genrec.lookup %x{k} in @t{k} : ({ids}) -> {rows}",
+            f"%p{k} = genrec.pool mean %v{k} to %user : ({rows}, !genrec.domain<@user>) -> {means}",
+        ]
+    lines += [f'genrec.output "p{k}" %p{k} : {vectors.format("user")}' for k in range(lists)]
+    return "\n".join([*lines, "}", "}", ""])
+
+
 def main() -> None:
-    """Compiles the four models and joins their kernels."""
+    """Compiles the models and joins their kernels."""
     compiler, folder = sys.argv[1], Path(sys.argv[2])
+    models = {
+        f"{group}_{transform}": write_model(columns, transform, has_lists=group == "ragged")
+        for group, columns in (("small", 100), ("ragged", 600))
+        for transform in TRANSFORMS
+    } | {"pooled_lists": write_lists(LISTS)}
     includes, units = {'#include "genrec_rt/kernels/cuda/launch.h"'}, []
-    for group, columns in (("small", 100), ("ragged", 600)):
-        for transform in TRANSFORMS:
-            command = [compiler, "-", "--emit=cuda-kernels", "--cache=none", "-o", "-"]
-            model = write_model(columns, transform, has_lists=group == "ragged")
-            unit = subprocess.run(command, input=model, text=True, check=True, stdout=subprocess.PIPE).stdout
-            includes.update(re.findall(r"^#include .*", unit, re.MULTILINE))
-            body = re.sub(r"^#include .*\n", "", unit, flags=re.MULTILINE).replace('extern "C" ', "")
-            units.append(f"namespace {group}_{transform} {{\n{body}}}\n")
+    for name, model in models.items():
+        command = [compiler, "-", "--emit=cuda-kernels", "--cache=none", "-o", "-"]
+        unit = subprocess.run(command, input=model, text=True, check=True, stdout=subprocess.PIPE).stdout
+        includes.update(re.findall(r"^#include .*", unit, re.MULTILINE))
+        body = re.sub(r"^#include .*\n", "", unit, flags=re.MULTILINE).replace('extern "C" ', "")
+        units.append(f"namespace {name} {{\n{body}}}\n")
     text = "\n".join(["// Made by columns.py.", *sorted(includes), "", *units])
     (folder / "columns_kernels.h").write_text(text)
 

@@ -43,9 +43,9 @@ struct PoolResult {
 /// How a kernel splits lists: emitted beside the kernel `name` as `name_pools`.
 struct PoolShape {
   static constexpr int kMost = 16;
-  int32_t domain; ///< index of the leaves' domain
-  int32_t depth;  ///< domains from the lists' down to it
-  int32_t words;  ///< of a part, a multiple of 4
+  int32_t domain = -1; ///< index of the leaves' domain; -1: each column has its own
+  int32_t depth;       ///< domains from the lists' down to it
+  int32_t words;       ///< of a part, a multiple of 4
   int32_t count;
   PoolResult results[kMost];
 };
