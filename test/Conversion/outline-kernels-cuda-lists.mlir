@@ -7,7 +7,7 @@
 // RUN: genrec-compile %s --explain | FileCheck %s --check-prefix=EACH
 
 // Kernels that do the same for several lists are one launch on a device, and share a body: it is passed the domains that it
-// reads. What reads the results of one list, and is made for each list, too, is a launch behind them.
+// reads. What reads the results of one list, and is made for each list, too, is a launch behind them. Outputs between them wait.
 
 #aligned = #genrec<operand_role aligned>
 #ancestor = #genrec<operand_role ancestor>
@@ -58,6 +58,7 @@
 // UNIT-NEXT: {.name = "row_mean_a",
 // UNIT-NEXT: {.name = "row_far_a_and_1_more",
 // UNIT-NEXT: {.name = "row_far_a",
+// UNIT-NEXT: {.name = "output",
 // UNIT-NEXT: {.name = "row_mean_b",
 // UNIT-NEXT: {.name = "row_far_b",
 
@@ -84,6 +85,7 @@ genrec.model @lists {
       %d = arith.subf %v, %m : f32
       genrec.row_yield %d : f32
     }
+    genrec.output "mean_a" %mean_a : !u
     %xb = genrec.feature %b "b.x" : (!genrec.domain<@b>) -> !b
     %mean_b = genrec.row_kernel %b(%xb) attributes {name = "mean_b", operand_roles = [#aligned], pool_kinds = [#mean], result_roles = [#pooled]} : (!genrec.domain<@b>, !b) -> !u {
     ^bb0(%v: f32):
@@ -94,7 +96,6 @@ genrec.model @lists {
       %d = arith.subf %v, %m : f32
       genrec.row_yield %d : f32
     }
-    genrec.output "mean_a" %mean_a : !u
     genrec.output "mean_b" %mean_b : !u
     genrec.output "far_a" %far_a : !a
     genrec.output "far_b" %far_b : !b

@@ -43,6 +43,7 @@ class Lists(gr.Model):
             pooled.append((centred * centred).mean())
             pooled.append(batch[f"s{k}"].parts.x.sum(to=batch))
             pooled.append(batch[f"s{k}"].parts.x.sum().max())
+            gr.output(**{f"greatest{k}": pooled[-1]})
         score = gr.concat(*pooled).row_mean() * self.scale
         gr.loss.mse(score, batch.y)
         gr.output(score=score, longest=pooled[3])

@@ -219,9 +219,10 @@ void LaunchCollector::add(Operation &op) {
   made[&op] = ++place;
   std::optional<Key> key = getKey(&op);
   auto kernel = dyn_cast<RowKernelOp>(op);
-  // What writes nothing that a kernel reads may run before all of them, or behind them.
+  // What writes nothing that a kernel reads may run before all of them, or behind them: so do
+  // kernels, and so do outputs, metrics and losses for those over lists.
   const bool mayMove = kernel && !storesRows(&op);
-  if (!mayMove)
+  if (!mayMove && !isa<SinkOpInterface>(op))
     open.clear();
   if (!key && mayMove) {
     if (isListKernel(kernel))

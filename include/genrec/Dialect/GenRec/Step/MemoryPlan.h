@@ -78,7 +78,7 @@ mlir::Operation *getReductionReader(mlir::Operation *op);
 /// The kernels that a device runs in one launch, for each launch of `program` that has several or
 /// is of updates, between which no call runs, and no kernel that stores rows: updates of parameters
 /// or reductions that one op reads, where the last of them is; or kernels that do the same for
-/// several lists, where the first is.
+/// several lists, where the first is, between which there may be sinks.
 llvm::SmallVector<llvm::SmallVector<RowKernelOp>> getJointLaunches(ProgramOp program);
 /// Whether the rows of a device's kernel leave terms of a scattered sum of this type, which are
 /// read in the order of what they are added to; elsewhere each chunk of rows has a sum of its own.
