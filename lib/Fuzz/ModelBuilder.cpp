@@ -197,6 +197,23 @@ Value ModelBuilder::feature(const DomainEntry &domain, StringRef column, Type el
   return value("feature", rows(domain.name, {}, element), domain.value, all);
 }
 
+std::string ModelBuilder::columnOf(FlatSymbolRefAttr domain, StringRef name) {
+  std::optional<StringRef> lists = lookupDomain(model, domain).getColumn();
+  return (lists ? lists->str() + "." : "") + name.str();
+}
+
+Value ModelBuilder::pool(Value x, PoolKind kind, const DomainEntry &to) {
+  return value("pool", rows(to.name, getRowShape(x.getType()), f32()), {x, to.value},
+               named("kind", PoolKindAttr::get(builder.getContext(), kind)));
+}
+
+Value ModelBuilder::concat(ArrayRef<Value> parts, FlatSymbolRefAttr domain) {
+  int64_t size = 0;
+  for (Value part : parts)
+    size += getRowSize(part.getType());
+  return value("concat_columns", rows(domain, {size}, f32()), parts);
+}
+
 Value ModelBuilder::resize(Value x, int64_t size) {
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
   ArrayRef<int64_t> shape = getRowShape(x.getType());

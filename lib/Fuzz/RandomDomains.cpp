@@ -27,12 +27,6 @@ static void declareDataDomains(ModelBuilder &m) {
     domain.value = result;
 }
 
-static std::string columnOf(ModelBuilder &m, const DomainEntry &domain, StringRef name) {
-  DomainOp op = lookupDomain(m.model, domain.name);
-  std::string prefix = op.getColumn() ? op.getColumn()->str() + "." : "";
-  return (prefix + name).str();
-}
-
 /// A vector per row: the lookup of an id in a new table or in that of an earlier feature.
 static void makeLookup(ModelBuilder &m, const DomainEntry &domain, Value ids, Value valid,
                        FlatSymbolRefAttr table, int64_t dim) {
@@ -52,12 +46,12 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable, 
       "kind", HashKindAttr::get(m.builder.getContext(), static_cast<HashKind>(m.integer(0, 2))));
   Type ids = m.rows(domain.name, {}, m.integerType());
   if (!nullable && m.chance(15)) {
-    Value name = m.feature(domain, columnOf(m, domain, ("name" + suffix).str()),
+    Value name = m.feature(domain, m.columnOf(domain.name, ("name" + suffix).str()),
                            StringType::get(m.builder.getContext()));
     return m.value("hash", ids, name, {kind, m.i64("bits", 30), m.i64("seed", m.integer(0, 9))});
   }
   Value id =
-      m.feature(domain, columnOf(m, domain, (Twine(nullable ? "maybe" : "id") + suffix).str()),
+      m.feature(domain, m.columnOf(domain.name, (Twine(nullable ? "maybe" : "id") + suffix).str()),
                 m.integerType(), attributes);
   m.offer(id);
   // A chain of transforms, longer in models for long chains.
@@ -100,13 +94,13 @@ static void makeFeatures(ModelBuilder &m, const DomainEntry &domain, int64_t set
   if (m.chance(30)) {
     Value ids = makeIds(m, domain, true, suffix);
     Value valid = m.value("feature_valid", m.rows(domain.name, {}, m.boolean()), domain.value,
-                          m.text("column", columnOf(m, domain, "maybe" + suffix)));
+                          m.text("column", m.columnOf(domain.name, "maybe" + suffix)));
     m.offer(valid);
     // Half of the time the same table again, whose update then has two lists of gradients.
     bool shared = m.chance(50);
     makeLookup(m, domain, ids, valid, shared ? table : m.declareTable(dim, 52), dim);
   }
-  Value dense = m.feature(domain, columnOf(m, domain, "dense" + suffix), m.f32());
+  Value dense = m.feature(domain, m.columnOf(domain.name, "dense" + suffix), m.f32());
   m.offer(dense);
   if (m.chance(40)) {
     SmallVector<double> edges;

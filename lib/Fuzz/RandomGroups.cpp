@@ -32,8 +32,7 @@ static void makeTwinTables(ModelBuilder &m) {
   for (int64_t i = 0, count = m.integer(1, 3); i < count; ++i) {
     DomainEntry *domain =
         m.findDomain([](const DomainEntry &d) { return d.kind == DomainKind::data; });
-    DomainOp declaration = lookupDomain(m.model, domain->name);
-    std::string prefix = declaration.getColumn() ? declaration.getColumn()->str() + "." : "";
+    std::string prefix = m.columnOf(domain->name, "");
     Type ids = m.rows(domain->name, {}, m.integerType());
     bool isNullable = m.chance(20);
     SmallVector<NamedAttribute> attributes;
@@ -98,8 +97,7 @@ static void makePooledLinear(ModelBuilder &m) {
   // gradient is a fan-out.
   bool isParent = lookupDomain(m.model, domain).getParentAttr() == above->name;
   PoolKind choice = isParent && m.chance(70) ? PoolKind::mean : PoolKind::sum;
-  auto kind = m.named("kind", PoolKindAttr::get(m.builder.getContext(), choice));
-  Value sum = m.value("pool", m.rows(above->name, {columns}, m.f32()), {y, above->value}, kind);
+  Value sum = m.pool(y, choice, *above);
   m.offer(m.bounded(sum));
   // A loss of its own, as values that are offered may not reach a loss and then have no gradient.
   m.losses.push_back(m.resize(m.bounded(sum), 0));
@@ -117,8 +115,7 @@ void fuzz::makeJoinedLookups(ModelBuilder &m) {
   int64_t dim = table.getDim(), size = 0, columns = m.integer(4, 20), name = m.nextName++;
   DomainEntry *domain =
       m.findDomain([](const DomainEntry &d) { return d.kind == DomainKind::data; });
-  DomainOp declaration = lookupDomain(m.model, domain->name);
-  std::string prefix = declaration.getColumn() ? declaration.getColumn()->str() + "." : "";
+  std::string prefix = m.columnOf(domain->name, "");
   Type ids = m.rows(domain->name, {}, m.integerType());
   SmallVector<Value> parts;
   while (size < 16) {

@@ -50,9 +50,7 @@ static Items makeItems(ModelBuilder &m, int64_t dim) {
   items.image = makeVectorFeature(m, items.rows, "image", dim);
   Value ofTags = lookUp(m, items.tags, m.feature(items.tags, "tags.id", m.integerType()), dim);
   Type type = m.rows(goods, {dim}, m.f32());
-  Value pooled =
-      m.value("pool", type, {ofTags, items.rows.value},
-              m.named("kind", PoolKindAttr::get(context, static_cast<PoolKind>(m.integer(0, 2)))));
+  Value pooled = m.pool(ofTags, static_cast<PoolKind>(m.integer(0, 2)), items.rows);
   Value own = lookUp(m, items.rows, items.ids, dim);
   Value seen = m.value("linear", type, {items.image, m.parameter({dim, dim})});
   items.vectors = m.value("add", type, {m.value("add", type, {own, pooled}), seen});
@@ -88,8 +86,7 @@ void fuzz::makeItemColumns(ModelBuilder &m) {
   DomainEntry domain = *found;
   int64_t dim = m.integer(2, 5);
   Items items = makeItems(m, dim);
-  DomainOp declaration = lookupDomain(m.model, domain.name);
-  std::string prefix = declaration.getColumn() ? declaration.getColumn()->str() + "." : "";
+  std::string prefix = m.columnOf(domain.name, "");
   Value good = m.feature(domain, prefix + "good", m.integerType());
   Value row = m.value("resolve", m.rows(domain.name, {}, m.integerType()), {good, items.ids});
   Value waves = makeWaves(m, domain, items, row, dim);
@@ -104,8 +101,7 @@ void fuzz::makeItemColumns(ModelBuilder &m) {
   m.entry(fields).value = stack;
   Value stacked =
       m.value("concat_rows", m.rows(fields, {dim}, m.f32()), {mixed, given, waves, stack});
-  Value query = m.value("pool", type, {m.bounded(stacked), domain.value},
-                        m.named("kind", PoolKindAttr::get(context, PoolKind::mean)));
+  Value query = m.pool(m.bounded(stacked), PoolKind::mean, domain);
 
   Type scalar = m.rows(domain.name, {}, m.f32());
   SmallVector<NamedAttribute> draws = {m.i64("negatives", m.integer(1, 4)),

@@ -30,34 +30,27 @@ static SmallVector<FlatSymbolRefAttr> findSiblings(ModelBuilder &m) {
   return most;
 }
 
-static Value pool(ModelBuilder &m, Value x, PoolKind kind, FlatSymbolRefAttr parent) {
-  return m.value("pool", m.rows(parent, getRowShape(cast<RankedTensorType>(x.getType())), m.f32()),
-                 {x, m.entry(parent).value},
-                 m.named("kind", PoolKindAttr::get(m.builder.getContext(), kind)));
-}
-
 /// What is pooled of a list.
 static void makeList(ModelBuilder &m, const ListShape &shape, FlatSymbolRefAttr name,
                      FlatSymbolRefAttr table, int64_t dim, Value factor,
                      SmallVectorImpl<Value> &pooled) {
-  const DomainEntry list = m.entry(name);
-  std::string prefix = lookupDomain(m.model, name).getColumn()->str() + ".alike";
+  const DomainEntry list = m.entry(name), parent = m.entry(list.parent);
   Type ids = m.rows(name, {}, m.integerType()), numbers = m.rows(name, {}, m.f32());
-  Value id = m.feature(list, prefix + "_id", m.integerType());
+  Value id = m.feature(list, m.columnOf(name, "alike_id"), m.integerType());
   id = m.value("mod", ids, id, m.i64("divisor", 5));
   Value rows = m.value("lookup", m.rows(name, {dim}, m.f32()), id, m.named("table", table));
   if (shape.reduces)
     rows = m.value("l2_normalize", rows.getType(), rows, m.f64("eps", 0.05));
-  pooled.push_back(pool(m, rows, shape.ofRows, list.parent));
-  Value x = m.bounded(m.feature(list, prefix, m.f32()));
+  pooled.push_back(m.pool(rows, shape.ofRows, parent));
+  Value x = m.bounded(m.feature(list, m.columnOf(name, "alike"), m.f32()));
   if (shape.reads)
     x = m.value("mul", numbers, {x, m.value("fanout", numbers, {factor, list.value})});
   if (shape.comesBack) {
-    Value mean = pool(m, x, PoolKind::mean, list.parent);
+    Value mean = m.pool(x, PoolKind::mean, parent);
     x = m.value("sub", numbers, {x, m.value("fanout", numbers, {mean, list.value})});
     x = m.value("mul", numbers, {x, x});
   }
-  pooled.push_back(pool(m, x, shape.ofNumbers, list.parent));
+  pooled.push_back(m.pool(x, shape.ofNumbers, parent));
 }
 
 bool fuzz::makeAlikeLists(ModelBuilder &m) {
@@ -70,15 +63,11 @@ bool fuzz::makeAlikeLists(ModelBuilder &m) {
   const ListShape shape{ofRows, ofNumbers, m.chance(40), m.chance(50), m.chance(50)};
   const int64_t dim = m.integer(1, 12);
   FlatSymbolRefAttr table = m.declareTable(dim, /*idBits=*/20);
-  DomainOp above = lookupDomain(m.model, parent);
-  std::string prefix = above.getColumn() ? above.getColumn()->str() + "." : "";
-  Value factor = m.bounded(m.feature(m.entry(parent), prefix + "alike_factor", m.f32()));
+  Value factor =
+      m.bounded(m.feature(m.entry(parent), m.columnOf(parent, "alike_factor"), m.f32()));
   SmallVector<Value> pooled;
   for (FlatSymbolRefAttr list : lists)
     makeList(m, shape, list, table, dim, factor, pooled);
-  int64_t size = 0;
-  for (Value part : pooled)
-    size += getRowSize(part.getType());
-  m.offer(m.value("concat_columns", m.rows(parent, {size}, m.f32()), pooled), /*mayBeEqual=*/true);
+  m.offer(m.concat(pooled, parent), /*mayBeEqual=*/true);
   return true;
 }

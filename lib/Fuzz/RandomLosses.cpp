@@ -6,12 +6,6 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-static std::string columnOf(ModelBuilder &m, FlatSymbolRefAttr domain, StringRef name) {
-  DomainOp op = lookupDomain(m.model, domain);
-  std::string prefix = op.getColumn() ? op.getColumn()->str() + "." : "";
-  return prefix + name.str();
-}
-
 /// A data domain that has f32 values, and one of them.
 static Value findOnData(ModelBuilder &m) {
   DomainEntry *domain = m.findDomain([&](const DomainEntry &d) {
@@ -41,7 +35,7 @@ static bool makeBce(ModelBuilder &m) {
     return false;
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
   Value logit = train(m, m.resize(x, 0));
-  Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
+  Value label = m.feature(m.entry(domain), m.columnOf(domain, "label"), m.f32());
   m.losses.push_back(m.value("bce_with_logits", logit.getType(), {logit, label}));
   requireRange(m, label, 0, 1);
   return true;
@@ -63,7 +57,7 @@ static bool makeCrossEntropy(ModelBuilder &m) {
   // split-classes can compute a product that only the loss reads in blocks of classes.
   Value logits = m.chance(50) ? makeLinear(m, m.resize(x, m.rowSize()), classes)
                               : train(m, m.resize(x, classes));
-  Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
+  Value id = m.feature(m.entry(domain), m.columnOf(domain, "id"), m.integerType());
   Value label = m.value("mod", id.getType(), id, m.i64("divisor", classes));
   requireRange(m, label, 0, static_cast<double>(classes - 1));
   m.losses.push_back(
@@ -80,7 +74,7 @@ void fuzz::makeInBatch(ModelBuilder &m) {
   int64_t size = m.rowSize();
   Value query = m.bounded(m.resize(x, size));
   Value item = m.bounded(train(m, m.resize(m.find(m.f32(), domain, -1), size)));
-  Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
+  Value id = m.feature(m.entry(domain), m.columnOf(domain, "id"), m.integerType());
   SmallVector<Value> operands{query, item,
                               m.value("mod", id.getType(), id, m.i64("divisor", m.integer(2, 9)))};
   Value logQ = m.chance(50) ? m.find(m.f32(), domain, 0) : Value();
@@ -125,7 +119,7 @@ static Catalogue makeCatalogue(ModelBuilder &m, int64_t dim) {
 /// Ids of items in a data domain, and the result of `resolve` on them.
 static Value makeResolved(ModelBuilder &m, FlatSymbolRefAttr domain, const Catalogue &catalogue,
                           StringRef column, bool allowMissing) {
-  Value ids = m.feature(m.entry(domain), columnOf(m, domain, column), m.integerType());
+  Value ids = m.feature(m.entry(domain), m.columnOf(domain, column), m.integerType());
   SmallVector<Value> operands{ids};
   Value valid = m.chance(40) ? m.find(m.boolean(), domain, 0) : Value();
   if (valid)
@@ -169,7 +163,7 @@ static void makeRankMetric(ModelBuilder &m, StringRef name, Value rank, FlatSymb
   SmallVector<Value> operands{rank};
   bool isWeighed = m.chance(40);
   if (isWeighed)
-    operands.push_back(m.feature(m.entry(weighed), columnOf(m, weighed, "weight"), m.f32()));
+    operands.push_back(m.feature(m.entry(weighed), m.columnOf(weighed, "weight"), m.f32()));
   m.make("metric", {}, operands, attributes, {1, 0, 0, 0, isWeighed});
 }
 
@@ -256,13 +250,13 @@ void fuzz::declareSinks(ModelBuilder &m) {
     // Scores are read from the data: computed scores may be mathematically equal, and rounding
     // would then decide their order.
     FlatSymbolRefAttr domain = getRowDomain(x.getType());
-    Value score = m.feature(m.entry(domain), columnOf(m, domain, "dense"), m.f32());
-    Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
+    Value score = m.feature(m.entry(domain), m.columnOf(domain, "dense"), m.f32());
+    Value label = m.feature(m.entry(domain), m.columnOf(domain, "label"), m.f32());
     auto declare = [&](MetricKind kind, Value key = {}) {
       SmallVector<Value> operands{score, label};
       Value valid = m.chance(30) ? m.find(m.boolean(), domain, 0) : Value();
       Value weight = m.chance(40)
-                         ? m.feature(m.entry(domain), columnOf(m, domain, "weight"), m.f32())
+                         ? m.feature(m.entry(domain), m.columnOf(domain, "weight"), m.f32())
                          : Value();
       for (Value optional : {valid, key, weight})
         if (optional)
@@ -277,7 +271,7 @@ void fuzz::declareSinks(ModelBuilder &m) {
       if (m.chance(50))
         declare(kind);
     if (m.chance(50)) {
-      Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
+      Value id = m.feature(m.entry(domain), m.columnOf(domain, "id"), m.integerType());
       declare(MetricKind::gauc, m.value("mod", id.getType(), id, m.i64("divisor", 3)));
     }
     if (FlatSymbolRefAttr parent = m.entry(domain).parent; parent && m.chance(60)) {

@@ -38,17 +38,12 @@ static SmallVector<Value> takeUnread(ModelBuilder &m, FlatSymbolRefAttr domain) 
 /// A binary cross entropy of a logit over all `parts`, with a weight per element and a label per
 /// row, so that swapped rows are visible.
 static void makeHead(ModelBuilder &m, const DomainEntry &domain, ArrayRef<Value> parts) {
-  int64_t size = 0;
-  for (Value part : parts)
-    size += getRowSize(part.getType());
-  Value joined = m.value("concat_columns", m.rows(domain.name, {size}, m.f32()), parts);
-  Value logit =
-      m.value("linear", m.rows(domain.name, {1}, m.f32()), {joined, m.parameter({size, 1})});
+  Value joined = m.concat(parts, domain.name);
+  Value logit = m.value("linear", m.rows(domain.name, {1}, m.f32()),
+                        {joined, m.parameter({getRowSize(joined.getType()), 1})});
   logit = m.value("row_reduce", m.rows(domain.name, {}, m.f32()), logit,
                   m.named("kind", ReduceKindAttr::get(m.builder.getContext(), ReduceKind::sum)));
-  DomainOp declaration = lookupDomain(m.model, domain.name);
-  std::string prefix = declaration.getColumn() ? declaration.getColumn()->str() + "." : "";
-  Value label = m.feature(domain, prefix + "label", m.f32());
+  Value label = m.feature(domain, m.columnOf(domain.name, "label"), m.f32());
   m.losses.push_back(m.value("bce_with_logits", logit.getType(), {logit, label}));
 }
 
@@ -69,11 +64,9 @@ void fuzz::readRest(ModelBuilder &m) {
     }
     if (!domain.parent)
       continue;
-    Value parent = m.entry(domain.parent).value;
     for (Value x : unread) {
       auto kind = m.chance(50) ? PoolKind::sum : PoolKind::mean;
-      m.offer(m.value("pool", m.rows(domain.parent, getRowShape(x.getType()), m.f32()), {x, parent},
-                      m.named("kind", PoolKindAttr::get(m.builder.getContext(), kind))));
+      m.offer(m.pool(x, kind, m.entry(domain.parent)));
     }
   }
 }

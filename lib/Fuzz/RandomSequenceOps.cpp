@@ -32,8 +32,7 @@ static bool makePool(ModelBuilder &m) {
     return false;
   bool far = m.entry(from).parent != to->name;
   auto kind = far ? PoolKind::sum : static_cast<PoolKind>(m.integer(0, 4));
-  m.offer(m.value("pool", m.rows(to->name, getRowShape(x.getType()), m.f32()), {x, to->value},
-                  m.named("kind", PoolKindAttr::get(m.builder.getContext(), kind))));
+  m.offer(m.pool(x, kind, *to));
   return true;
 }
 

@@ -96,6 +96,11 @@ public:
   }
   mlir::Value feature(const DomainEntry &domain, llvm::StringRef column, mlir::Type element,
                       llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+  /// The column `name` of a data domain, below that of its lists.
+  std::string columnOf(mlir::FlatSymbolRefAttr domain, llvm::StringRef name);
+  mlir::Value pool(mlir::Value x, PoolKind kind, const DomainEntry &to);
+  /// The columns of all parts, rows of `domain`.
+  mlir::Value concat(llvm::ArrayRef<mlir::Value> parts, mlir::FlatSymbolRefAttr domain);
   /// x with row shape [size] (or [] for size 0), by a linear or a row_reduce.
   mlir::Value resize(mlir::Value x, int64_t size);
   /// tanh of x: keeps the range of values where float and double can be compared.
