@@ -24,6 +24,25 @@ using namespace genrec::rt::cuda;
 /// The domains of the models, as they number them.
 enum Domain { kUsers, kEvents, kRecent, kDomains };
 
+int64_t *parentsOf(Arrays &arrays, const std::vector<int64_t> &offsets) {
+  std::vector<int64_t> parents;
+  for (size_t list = 0; list + 1 < offsets.size(); ++list)
+    parents.insert(parents.end(), static_cast<size_t>(offsets[list + 1] - offsets[list]),
+                   static_cast<int64_t>(list));
+  return arrays.of(parents);
+}
+
+/// A step over `domains`, which lie at `there` on the device.
+genrec_step makeStep(Arrays &arrays, std::vector<genrec_domain> &domains, genrec_domain *there) {
+  GENREC_CUDA_CHECK(cudaMemcpy(there, domains.data(), domains.size() * sizeof(genrec_domain),
+                               cudaMemcpyHostToDevice));
+  genrec_step seen{}, step{};
+  seen.domains = there;
+  step.domains = domains.data();
+  step.device = arrays.of(std::vector<genrec_step>{seen});
+  return step;
+}
+
 /// The columns of a model: their rows, and what launchColumns takes.
 class Columns {
 public:
@@ -48,16 +67,11 @@ public:
     const auto *identity = arrays.of(std::vector<uint64_t>(static_cast<size_t>(valuesEach)));
     events = there + kEvents;
     domains = {{lists, lists, nullptr, nullptr, nullptr, nullptr, lists, there},
-               {valuesEach, valuesEach, arrays.of(offsets), parentsOf(offsets), identity, there,
-                longest, there + kEvents},
+               {valuesEach, valuesEach, arrays.of(offsets), parentsOf(arrays, offsets), identity,
+                there, longest, there + kEvents},
                {kept, kept, recent.offsets, recent.parent, recent.identity, there, kMost,
                 there + kRecent}};
-    GENREC_CUDA_CHECK(cudaMemcpy(there, domains.data(), domains.size() * sizeof(genrec_domain),
-                                 cudaMemcpyHostToDevice));
-    genrec_step seen{};
-    seen.domains = there;
-    step.domains = domains.data();
-    step.device = arrays.of(std::vector<genrec_step>{seen});
+    step = makeStep(arrays, domains, there);
     rows = longest == 1 ? lists : kept;
     valuesOfColumn = valuesEach;
   }
@@ -82,13 +96,6 @@ public:
 private:
   static constexpr int64_t kMost = 15; ///< KEPT of columns.py
 
-  int64_t *parentsOf(const std::vector<int64_t> &offsets) {
-    std::vector<int64_t> parents;
-    for (size_t list = 0; list + 1 < offsets.size(); ++list)
-      parents.insert(parents.end(), static_cast<size_t>(offsets[list + 1] - offsets[list]),
-                     static_cast<int64_t>(list));
-    return arrays.of(parents);
-  }
   /// A column's ids, what it differs by from others (a divisor, if there is one, and its table's
   /// bits), and its keys.
   void addPointers(const kernels::ColumnShape &shape, int64_t column) {
@@ -161,30 +168,23 @@ public:
     domains.push_back(
         {kListUsers, kListUsers, nullptr, nullptr, nullptr, nullptr, kListUsers, there});
     for (int list = 0; list < kLists; ++list) {
-      std::vector<int64_t> offsets = {0}, parents;
+      std::vector<int64_t> offsets = {0};
       std::vector<float *> handles;
       for (int64_t user = 0; user < kListUsers; ++user) {
-        for (auto left = static_cast<int64_t>(random() % (kLongest + 1)); left > 0; --left) {
+        for (auto left = static_cast<int64_t>(random() % (kLongest + 1)); left > 0; --left)
           handles.push_back(table + static_cast<int64_t>(random() % kRows) * kWidth);
-          parents.push_back(user);
-        }
         offsets.push_back(static_cast<int64_t>(handles.size()));
       }
       rows += offsets.back();
-      domains.push_back({offsets.back(), offsets.back(), arrays.of(offsets), arrays.of(parents),
-                         nullptr, there, kLongest, there + list + 1});
+      domains.push_back({offsets.back(), offsets.back(), arrays.of(offsets),
+                         parentsOf(arrays, offsets), nullptr, there, kLongest, there + list + 1});
       pointers.insert(pointers.end(),
                       {arrays.of(handles), arrays.of<float>(kListUsers * kWidth), nullptr,
                        kernels::domainNumber(list + 1), kernels::domainNumber(0)});
     }
-    GENREC_CUDA_CHECK(cudaMemcpy(there, domains.data(), domains.size() * sizeof(genrec_domain),
-                                 cudaMemcpyHostToDevice));
-    genrec_step seen{};
-    seen.domains = there;
+    step = makeStep(arrays, domains, there);
     for (genrec_domain &domain : domains) // as the host has them
       domain.parent_domain = domain.parent_domain ? domains.data() : nullptr;
-    step.domains = domains.data();
-    step.device = arrays.of(std::vector<genrec_step>{seen});
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
 

@@ -25,6 +25,12 @@ TRANSFORMS = {
 }
 
 
+def declare_tables(count: int, dim: int) -> list[str]:
+    """As many tables of one spec."""
+    options = "init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>"
+    return [f"genrec.table @t{k} dim {dim} {{{options}}}" for k in range(count)]
+
+
 def write_model(columns: int, transform: str, has_lists: bool) -> str:
     """The model of `columns` columns, as MLIR."""
     entries, rows = ("event", "recent") if has_lists else ("user", "user")
@@ -40,10 +46,7 @@ def write_model(columns: int, transform: str, has_lists: bool) -> str:
         "genrec.model @columns {",
         "genrec.domain @user",
         *(lists if has_lists else []),
-        *(
-            f"genrec.table @t{c} dim 4 {{init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {{}}>}}"
-            for c in range(columns)
-        ),
+        *declare_tables(columns, dim=4),
         "genrec.program @main {",
         *(batch if has_lists else ["%user = genrec.batch : !genrec.domain<@user>"]),
     ]
@@ -67,10 +70,7 @@ def write_lists(lists: int) -> str:
         "genrec.model @lists {",
         "genrec.domain @user",
         *(f'genrec.domain @{name} parent @user {{column = "{name}"}}' for name in names),
-        *(
-            f"genrec.table @t{k} dim 16 {{init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {{}}>}}"
-            for k in range(lists)
-        ),
+        *declare_tables(lists, dim=16),
         "genrec.program @main {",
         f"%user, {', '.join(f'%{name}' for name in names)} = genrec.batch : "
         + ", ".join(f"!genrec.domain<@{name}>" for name in ["user", *names]),

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from compiled import BUILD, call, draft, tool
 from genrec import nn
+from test_cuda_models import TARGETS
 
-TARGETS = ("cpu", "cuda-emulated")
 LISTS, WIDTH = 4, 6
 # One list is longer than a piece (256 rows), one as long, and users without any are among them.
 LENGTHS = [[3, 0, 256, 257, 900, 1], [0, 0, 0, 0, 0, 0], [7, 700, 1, 0, 2, 5], [600, 1, 2, 300, 0, 0]]
