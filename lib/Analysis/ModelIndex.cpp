@@ -169,6 +169,11 @@ SmallVector<DomainOp> genrec::getDomainPath(Operation *scope, FlatSymbolRefAttr 
   return path;
 }
 
+size_t genrec::getHeight(ArrayRef<DomainOp> path, FlatSymbolRefAttr domain) {
+  auto isDomain = [&](DomainOp op) { return op.getSymName() == domain.getValue(); };
+  return llvm::find_if(path, isDomain) - path.begin();
+}
+
 Stage genrec::getStage(Operation *op) {
   auto stage = op->getAttrOfType<StageAttr>(GenRecDialect::StageAttrHelper::getNameStr());
   return stage ? stage.getValue() : Stage::compute;

@@ -88,12 +88,10 @@ void printKernels(ProgramOp program, raw_ostream &os) {
       flops += getProductFlopsPerRow(&op);
     }
   }
-  for (ArrayRef<RowKernelOp> joint : getJointLaunches(program))
-    if (joint.size() > 1) {
-      RowKernelOp first = joint.front();
+  for (const JointLaunch &launch : getJointLaunches(program))
+    if (RowKernelOp first = launch.kernels.front(); launch.kernels.size() > 1)
       os << llvm::formatv("    in one launch: {0} and {1} more\n",
-                          first.getName().value_or("kernel"), joint.size() - 1);
-    }
+                          first.getName().value_or("kernel"), launch.kernels.size() - 1);
   os << llvm::formatv("    {0} row kernels; library calls: ", kernels);
   llvm::interleaveComma(calls, os, [&](auto &entry) { os << entry.first << " " << entry.second; });
   os << llvm::formatv("; matrix products {0:f0} FLOPs per row\n", flops);

@@ -42,9 +42,9 @@ int64_t genrec::countLaunches(ArrayRef<PlannedOp> ops) {
   auto count = static_cast<int64_t>(ops.size());
   if (ops.empty())
     return count;
-  for (ArrayRef<RowKernelOp> kernels :
+  for (const JointLaunch &launch :
        getJointLaunches(ops.front().op->getParentOfType<ProgramOp>()))
-    count -= static_cast<int64_t>(kernels.size()) - 1;
+    count -= static_cast<int64_t>(launch.kernels.size()) - 1;
   return count;
 }
 

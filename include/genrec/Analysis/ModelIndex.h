@@ -108,6 +108,8 @@ private:
 
 /// `domain` and its ancestors, up to the root.
 llvm::SmallVector<DomainOp> getDomainPath(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
+/// How many domains of the path are below `domain`; all, if it is not on it.
+size_t getHeight(llvm::ArrayRef<DomainOp> path, mlir::FlatSymbolRefAttr domain);
 
 /// The op's stage; `compute` for an op without the attribute.
 Stage getStage(mlir::Operation *op);

@@ -24,10 +24,8 @@ static bool isChoice(PoolKind kind) { return kind == PoolKind::first || kind == 
 // The outermost loop is over the uppermost domain that a result is pooled into.
 void KernelOutliner::collectPooled() {
   size_t top = 0, kinds = 0;
-  auto getHeight = [&](unsigned result) -> size_t {
-    FlatSymbolRefAttr domain = getRowDomain(kernel.getResult(result).getType());
-    return llvm::find_if(path, [&](DomainOp op) { return op.getSymName() == domain.getValue(); }) -
-           path.begin();
+  auto getHeight = [&](unsigned result) {
+    return genrec::getHeight(path, getRowDomain(kernel.getResult(result).getType()));
   };
   for (unsigned result = 0; result < kernel.getNumResults(); ++result)
     if (getRole(result) == ResultRole::pooled)

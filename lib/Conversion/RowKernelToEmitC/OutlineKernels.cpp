@@ -58,7 +58,7 @@ private:
                         SmallVector<Attribute> &functions);
   LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
                                const Target &target);
-  LogicalResult outlineJointLaunch(ArrayRef<RowKernelOp> joint, const ModelIndex &index,
+  LogicalResult outlineJointLaunch(const JointLaunch &joint, const ModelIndex &index,
                                    const Target &target);
 
   llvm::StringMap<std::string> functions; ///< names, by code
@@ -180,7 +180,7 @@ static RowKernelOp makeColumnKernel(TransformColumnsOp op,
   OpBuilder builder(op);
   MLIRContext *context = op.getContext();
   Value domain = op.getColumnDomain(column);
-  FlatSymbolRefAttr own = cast<DomainType>(domain.getType()).getDomain();
+  FlatSymbolRefAttr own = domainOf(domain);
   SmallVector<Attribute> roles;
   for (unsigned index = 0; index < column.inputs.size(); ++index)
     roles.push_back(OperandRoleAttr::get(context, op.getInputRole(column, index)));
@@ -214,7 +214,7 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
     }
     const auto inputs = static_cast<int64_t>(column.inputs.size());
     columns.append({column.program, inputs, column.result, column.part});
-    auto domain = cast<DomainType>(op.getColumnDomain(column).getType()).getDomain();
+    auto domain = domainOf(op.getColumnDomain(column));
     // Keys are scalars: a row has one thread.
     shapes.push_back({column.program, rt::kColumnRows, inputs + 1, index.getDomain(domain)});
   }
@@ -243,8 +243,8 @@ static DenseI64ArrayAttr joinBufferIds(ArrayRef<RowKernelOp> joint) {
 }
 
 namespace {
-/// What a joint launch is made of.
-struct JointLaunch {
+/// The columns of a joint launch.
+struct JointColumns {
   SmallVector<Attribute> functions;
   SmallVector<int64_t> columns, passedDomains;
   SmallVector<ColumnShape> shapes;
@@ -255,12 +255,10 @@ struct JointLaunch {
   FlatSymbolRefAttr pools;
 
   void add(RowKernelOp kernel, const OutlinedFunction &function, const ModelIndex &index);
-  bool isOfLists(RowKernelOp first) const { return !results.empty() && !getReductionReader(first); }
-  std::string getName(ArrayRef<RowKernelOp> joint) const;
 };
 } // namespace
 
-void JointLaunch::add(RowKernelOp kernel, const OutlinedFunction &function,
+void JointColumns::add(RowKernelOp kernel, const OutlinedFunction &function,
                       const ModelIndex &index) {
   const int64_t program = llvm::find(functions, function.name) - functions.begin();
   if (program == static_cast<int64_t>(functions.size()))
@@ -292,10 +290,17 @@ void JointLaunch::add(RowKernelOp kernel, const OutlinedFunction &function,
   locs.push_back(kernel.getLoc());
 }
 
-std::string JointLaunch::getName(ArrayRef<RowKernelOp> joint) const {
-  if (isOfLists(joint.front()))
-    return llvm::formatv("{0}_and_{1}_more", getStepOpName(joint.front()), joint.size() - 1);
-  return results.empty() ? "update_parameters" : "reduce_parameters";
+static std::string getLaunchName(const JointLaunch &joint) {
+  switch (joint.kind) {
+  case JointLaunch::Kind::updates:
+    return "update_parameters";
+  case JointLaunch::Kind::reductions:
+    return "reduce_parameters";
+  case JointLaunch::Kind::lists:
+    return llvm::formatv("{0}_and_{1}_more", getStepOpName(joint.getPlace()),
+                         joint.kernels.size() - 1);
+  }
+  llvm_unreachable("every kind of launch has a name");
 }
 
 /// Moves what has no code and is read by `op` to before `place`, which is before `op`.
@@ -326,11 +331,11 @@ static void leaveKernels(ArrayRef<RowKernelOp> joint, LaunchColumnsOp launch) {
 
 /// One launch of kernels over rows of parameters, or over lists: a column each. Those of one width
 /// and optimizer share a program, and so do those over lists.
-LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint,
+LogicalResult OutlineKernelsPass::outlineJointLaunch(const JointLaunch &joint,
                                                      const ModelIndex &index,
                                                      const Target &target) {
-  JointLaunch made;
-  for (RowKernelOp kernel : joint) {
+  JointColumns made;
+  for (RowKernelOp kernel : joint.kernels) {
     FailureOr<OutlinedFunction> function =
         outlineFunction(kernel, index, target, KernelForm::joint);
     if (failed(function))
@@ -340,10 +345,10 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint
       return kernel.emitOpError("reads more or fewer domains than the kernels of its launch");
     made.add(kernel, *function, index);
   }
-  const bool isOfLists = made.isOfLists(joint.front());
-  const std::string name = made.getName(joint);
-  RowKernelOp place = isOfLists ? joint.front() : joint.back();
-  for (RowKernelOp kernel : joint)
+  const bool isOfLists = joint.kind == JointLaunch::Kind::lists;
+  const std::string name = getLaunchName(joint);
+  RowKernelOp place = joint.getPlace();
+  for (RowKernelOp kernel : joint.kernels)
     if (isOfLists && kernel != place)
       hoistOperands(kernel, place);
   Location loc = FusedLoc::get(&getContext(), made.locs);
@@ -357,12 +362,12 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint
                  made.costs, launch);
   cast<GenRecDialect>(launch->getDialect())
       ->getBufferIdsAttrHelper()
-      .setAttr(launch, joinBufferIds(joint));
+      .setAttr(launch, joinBufferIds(joint.kernels));
   if (isOfLists)
-    leaveKernels(joint, launch);
+    leaveKernels(joint.kernels, launch);
   for (auto [result, column] : llvm::zip_equal(made.results, launch.getResults()))
     result.replaceAllUsesWith(column);
-  for (RowKernelOp kernel : joint)
+  for (RowKernelOp kernel : joint.kernels)
     kernel->erase();
   ++launches;
   return success();
@@ -373,7 +378,7 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(ArrayRef<RowKernelOp> joint
 static void noteTables(const ModelIndex &index) {
   for (ProgramOp program : index.programs)
     for (auto feature : program.getBody().front().getOps<FeatureOp>()) {
-      auto domain = cast<DomainType>(feature.getDomain().getType()).getDomain();
+      auto domain = domainOf(feature.getDomain());
       const FeatureEntry &entry = index.features[index.getFeature(domain, feature.getColumnAttr())];
       if (entry.table)
         feature->setAttr(GenRecDialect::TableAttrHelper::getNameStr(), entry.table);
@@ -389,14 +394,14 @@ LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const Target &targ
       if (failed(outlineColumns(op, index, target)))
         return failure();
   for (ProgramOp program : index.programs) {
-    SmallVector<SmallVector<RowKernelOp>> launches = getJointLaunches(program);
+    SmallVector<JointLaunch> launches = getJointLaunches(program);
     llvm::DenseSet<Operation *> areJoint;
-    for (ArrayRef<RowKernelOp> joint : launches)
-      areJoint.insert_range(joint);
+    for (const JointLaunch &joint : launches)
+      areJoint.insert_range(joint.kernels);
     for (auto kernel : llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>()))
       if (!areJoint.contains(kernel) && failed(outlineKernel(kernel, index, target)))
         return failure();
-    for (ArrayRef<RowKernelOp> joint : launches)
+    for (const JointLaunch &joint : launches)
       if (failed(outlineJointLaunch(joint, index, target)))
         return failure();
   }

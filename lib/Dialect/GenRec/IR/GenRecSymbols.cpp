@@ -50,6 +50,10 @@ Value genrec::lookupDomainValue(ProgramOp program, FlatSymbolRefAttr domain) {
   return {};
 }
 
+FlatSymbolRefAttr genrec::domainOf(Value domain) {
+  return cast<DomainType>(domain.getType()).getDomain();
+}
+
 bool genrec::isOfCatalogue(Operation *scope, FlatSymbolRefAttr domain,
                            SymbolTableCollection *symbols) {
   DomainOp current = lookupDomain(scope, domain, symbols);

@@ -197,10 +197,6 @@ LogicalResult rules::expectSameDomain(Operation *op, ArrayRef<Named> values) {
   return success();
 }
 
-FlatSymbolRefAttr rules::domainOf(Value domain) {
-  return cast<DomainType>(domain.getType()).getDomain();
-}
-
 FlatSymbolRefAttr rules::parentOf(Operation *scope, FlatSymbolRefAttr domain,
                                   SymbolTableCollection *symbols) {
   DomainOp declaration = lookupDomain(scope, domain, symbols);

@@ -136,9 +136,7 @@ static size_t getHeight(RowKernelOp kernel, Value value) {
   FlatSymbolRefAttr domain = getRowDomain(value.getType());
   if (!domain)
     return 0;
-  SmallVector<DomainOp> path = getDomainPath(kernel, kernel.getDomain().getType().getDomain());
-  auto isDomain = [&](DomainOp op) { return op.getSymName() == domain.getValue(); };
-  return llvm::find_if(path, isDomain) - path.begin();
+  return getHeight(getDomainPath(kernel, kernel.getDomain().getType().getDomain()), domain);
 }
 
 /// Whether two kernels do the same, each with its own lists and operands.
@@ -164,7 +162,7 @@ namespace {
 class LaunchCollector {
 public:
   void add(Operation &op);
-  SmallVector<SmallVector<RowKernelOp>> take();
+  SmallVector<JointLaunch> take();
 
 private:
   /// What kernels over rows of parameters that share a launch have in common.
@@ -172,7 +170,7 @@ private:
   static std::optional<Key> getKey(Operation *op);
   void addListKernel(RowKernelOp kernel, int64_t ready);
 
-  SmallVector<SmallVector<RowKernelOp>> launches;
+  SmallVector<JointLaunch> launches;
   std::optional<Key> last;
   size_t ofLast = 0; ///< the launch of the kernels with that key
   /// Launches that more kernels over lists may join, and the place of each.
@@ -194,15 +192,15 @@ std::optional<LaunchCollector::Key> LaunchCollector::getKey(Operation *op) {
 /// A launch is where its first kernel is: `ready`, the place of what a kernel reads, is before it.
 void LaunchCollector::addListKernel(RowKernelOp kernel, int64_t ready) {
   auto *launch = llvm::find_if(open, [&](std::pair<size_t, int64_t> candidate) {
-    RowKernelOp first = launches[candidate.first].front();
+    RowKernelOp first = launches[candidate.first].getPlace();
     return ready < candidate.second && getStage(first) == getStage(kernel) &&
            areAlike(first, kernel);
   });
   if (launch == open.end()) {
     launch = open.insert(launch, {launches.size(), place});
-    launches.emplace_back();
+    launches.push_back({JointLaunch::Kind::lists, {}});
   }
-  launches[launch->first].push_back(kernel);
+  launches[launch->first].kernels.push_back(kernel);
   made[kernel] = launch->second;
 }
 
@@ -231,23 +229,24 @@ void LaunchCollector::add(Operation &op) {
   }
   if (key && key != last) {
     ofLast = launches.size();
-    launches.emplace_back();
+    launches.push_back(
+        {key->second ? JointLaunch::Kind::reductions : JointLaunch::Kind::updates, {}});
   }
   if (key) {
-    launches[ofLast].push_back(kernel);
+    launches[ofLast].kernels.push_back(kernel);
     made[&op] = std::numeric_limits<int64_t>::max(); // where the last of them is
   }
   last = key;
 }
 
-SmallVector<SmallVector<RowKernelOp>> LaunchCollector::take() {
-  llvm::erase_if(launches, [](ArrayRef<RowKernelOp> kernels) {
-    return kernels.size() == 1 && !isParameterUpdate(kernels.front());
+SmallVector<JointLaunch> LaunchCollector::take() {
+  llvm::erase_if(launches, [](const JointLaunch &launch) {
+    return launch.kernels.size() == 1 && launch.kind != JointLaunch::Kind::updates;
   });
   return std::move(launches);
 }
 
-SmallVector<SmallVector<RowKernelOp>> genrec::getJointLaunches(ProgramOp program) {
+SmallVector<JointLaunch> genrec::getJointLaunches(ProgramOp program) {
   LaunchCollector collector;
   if (Target::of(program).hasDevice)
     for (Operation &op : program.getBody().front())

@@ -187,8 +187,9 @@ void Planner::planBlocks() {
 /// Kernels of one launch run at the same time: what one of them makes may not lie where another's
 /// operand has been.
 void Planner::planJointLaunches() {
-  for (ArrayRef<RowKernelOp> kernels : getJointLaunches(program)) {
-    const int64_t begin = numbers[kernels.front()], end = numbers[kernels.back()];
+  for (const JointLaunch &launch : getJointLaunches(program)) {
+    RowKernelOp first = launch.kernels.front(), last = launch.kernels.back();
+    const int64_t begin = numbers[first], end = numbers[last];
     for (PlannedBuffer &buffer : buffers)
       extendToRun(buffer, begin, end);
   }

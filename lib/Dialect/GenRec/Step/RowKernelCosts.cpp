@@ -152,10 +152,6 @@ bool hasRole(RowKernelOp kernel, OperandRole wanted) {
 void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
   FlatSymbolRefAttr own = kernel.getDomain().getType().getDomain();
   SmallVector<DomainOp> path = getDomainPath(kernel, own);
-  auto getHeight = [&](FlatSymbolRefAttr domain) -> size_t {
-    return llvm::find_if(path, [&](DomainOp op) { return op.getSymName() == domain.getValue(); }) -
-           path.begin();
-  };
   auto getSymbol = [&](size_t height) {
     return FlatSymbolRefAttr::get(path[height].getSymNameAttr());
   };
@@ -163,7 +159,7 @@ void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
   for (auto [role, result] :
        llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults()))
     if (role.getValue() == ResultRole::pooled)
-      top = std::max(top, getHeight(getRowDomain(result.getType())));
+      top = std::max(top, getHeight(path, getRowDomain(result.getType())));
   // One loop per domain from the uppermost down; it reads the offsets of each list.
   for (size_t height = 0; height < top; ++height)
     costs.get(getSymbol(height + 1)).bytes += kIndexBytes;
@@ -172,7 +168,7 @@ void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
        llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs())) {
     if (role.getValue() != OperandRole::ancestor)
       continue;
-    size_t ancestor = getHeight(getRowDomain(input.getType()));
+    size_t ancestor = getHeight(path, getRowDomain(input.getType()));
     // A loop of the nest knows its row; parents are read only above the nest.
     for (size_t height = top; height < ancestor; ++height)
       if (ancestor > top && fetched.insert(height).second)

@@ -13,11 +13,6 @@
 
 namespace genrec {
 
-/// The name of a domain.
-inline mlir::FlatSymbolRefAttr getDomain(mlir::Value domain) {
-  return mlir::cast<DomainType>(domain.getType()).getDomain();
-}
-
 /// The StepOpInterface of `OpT`, implemented by `ModelT`. `lower` calls the overload of `lowerCall`
 /// for the op, if there is one.
 template <typename ModelT, typename OpT>

@@ -22,7 +22,7 @@ FlatSymbolRefAttr getParent(Operation *op, FlatSymbolRefAttr domain) {
 /// order of DomainSlot.
 /// DomainSlot.
 void addDomainSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) {
-  FlatSymbolRefAttr domain = getDomain(op->getResult(0));
+  FlatSymbolRefAttr domain = domainOf(op->getResult(0));
   std::string name = domain.getValue().str();
   slots.push_back({getParent(op, domain), 8, 8, name + "_offsets", true, true});
   slots.push_back({domain, 8, 0, name + "_parent", true, true});
@@ -34,12 +34,12 @@ struct TruncateStep : StepModel<TruncateStep, TruncateOp> {
     addDomainSlots(op, slots);
   }
   std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
-    FlatSymbolRefAttr source = getDomain(op->getOperand(0));
+    FlatSymbolRefAttr source = domainOf(op->getOperand(0));
     SizeTerm lists = sizes.rowsOf(getParent(op, source));
     return sizes.min(sizes.rowsOf(source), sizes.mul(lists, getCount(op, sizes)));
   }
   std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
-    return sizes.min(sizes.longestOf(getDomain(op->getOperand(0))), getCount(op, sizes));
+    return sizes.min(sizes.longestOf(domainOf(op->getOperand(0))), getCount(op, sizes));
   }
 
 private:
@@ -54,13 +54,13 @@ struct PadStep : StepModel<PadStep, PadOp> {
     addDomainSlots(op, slots);
   }
   std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
-    FlatSymbolRefAttr source = getDomain(op->getOperand(0));
+    FlatSymbolRefAttr source = domainOf(op->getOperand(0));
     SizeTerm lists = sizes.rowsOf(getParent(op, source));
     return sizes.add(sizes.rowsOf(source),
                      sizes.mul(lists, sizes.constant(cast<PadOp>(op).getCount())));
   }
   std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
-    return sizes.max(sizes.longestOf(getDomain(op->getOperand(0))),
+    return sizes.max(sizes.longestOf(domainOf(op->getOperand(0))),
                      sizes.constant(cast<PadOp>(op).getCount()));
   }
 };
@@ -72,11 +72,11 @@ struct PairDomainsStep : StepModel<PairDomainsStep, PairDomainsOp> {
   }
   std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
     auto pairs = cast<PairDomainsOp>(op);
-    return sizes.mul(sizes.rowsOf(getDomain(pairs.getFirst())),
-                     sizes.longestOf(getDomain(pairs.getSecond())));
+    return sizes.mul(sizes.rowsOf(domainOf(pairs.getFirst())),
+                     sizes.longestOf(domainOf(pairs.getSecond())));
   }
   std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
-    return sizes.longestOf(getDomain(cast<PairDomainsOp>(op).getSecond()));
+    return sizes.longestOf(domainOf(cast<PairDomainsOp>(op).getSecond()));
   }
 };
 
@@ -89,10 +89,10 @@ struct ConcatDomainsStep : StepModel<ConcatDomainsStep, ConcatDomainsOp> {
   }
   // A part whose domain is the parent adds one row to each list.
   std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
-    FlatSymbolRefAttr parent = getParent(op, getDomain(op->getResult(0)));
+    FlatSymbolRefAttr parent = getParent(op, domainOf(op->getResult(0)));
     std::optional<SizeTerm> total;
     for (Value source : cast<ConcatDomainsOp>(op).getSources()) {
-      FlatSymbolRefAttr domain = getDomain(source);
+      FlatSymbolRefAttr domain = domainOf(source);
       SizeTerm part = domain == parent ? sizes.constant(1) : sizes.longestOf(domain);
       total = total ? sizes.add(*total, part) : part;
     }
@@ -109,7 +109,7 @@ struct StackDomainsStep : StepModel<StackDomainsStep, StackDomainsOp> {
     auto stack = cast<StackDomainsOp>(op);
     int64_t bytes = 8 * (static_cast<int64_t>(stack.getParts().size()) + 1);
     slots.push_back(
-        {{}, 0, bytes, getDomain(stack.getResult()).getValue().str() + "_offsets", true, true});
+        {{}, 0, bytes, domainOf(stack.getResult()).getValue().str() + "_offsets", true, true});
   }
   std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
     return sizes.addRowsOf(cast<StackDomainsOp>(op).getParts());
@@ -149,7 +149,7 @@ template <typename OpT> struct ColumnStep : DeclarationModel<ColumnStep<OpT>, Op
     auto feature = cast<OpT>(op);
     EmitCBuilder b = getNamed(feature.getResult(), stage);
     auto type = cast<RankedTensorType>(feature.getType());
-    FlatSymbolRefAttr domain = getDomain(feature.getDomain());
+    FlatSymbolRefAttr domain = domainOf(feature.getDomain());
     Value values = stage.getColumnMember(stage.index.getFeature(domain, feature.getColumnAttr()),
                                          isa<FeatureValidOp>(op) ? "valid" : "values",
                                          getBufferElement(b, type.getElementType()));

@@ -87,7 +87,7 @@ struct TransformColumnsStep : StepModel<TransformColumnsStep, TransformColumnsOp
   }
   static FlatSymbolRefAttr getColumnRows(TransformColumnsOp op,
                                          const TransformColumnsOp::Column &column) {
-    return cast<DomainType>(op.getColumnDomain(column).getType()).getDomain();
+    return domainOf(op.getColumnDomain(column));
   }
 };
 

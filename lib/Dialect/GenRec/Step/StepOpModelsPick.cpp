@@ -13,10 +13,10 @@ namespace {
 struct PickRowsStep : StepModel<PickRowsStep, PickRowsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     auto pick = cast<PickRowsOp>(op);
-    FlatSymbolRefAttr domain = getDomain(pick.getDomain());
+    FlatSymbolRefAttr domain = domainOf(pick.getDomain());
     std::string name = domain.getValue().str();
     slots.push_back({domain, 8, 0, name + "_identity", true, true});
-    slots.push_back({getDomain(pick.getSource()), 1, 64, name + "_bits"});
+    slots.push_back({domainOf(pick.getSource()), 1, 64, name + "_bits"});
   }
   std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
     auto pick = cast<PickRowsOp>(op);
@@ -28,23 +28,23 @@ struct PickRowsStep : StepModel<PickRowsStep, PickRowsOp> {
         count = sizes.mul(sizes.rowsOf(domain), count);
       total = total ? sizes.add(*total, count) : count;
     }
-    return sizes.min(sizes.rowsOf(getDomain(pick.getSource())), *total);
+    return sizes.min(sizes.rowsOf(domainOf(pick.getSource())), *total);
   }
   FlatSymbolRefAttr getStepDomain(Operation *op) const {
-    return getDomain(cast<PickRowsOp>(op).getDomain());
+    return domainOf(cast<PickRowsOp>(op).getDomain());
   }
   void addCosts(Operation *op, StepCosts &costs) const {
     auto pick = cast<PickRowsOp>(op);
     costs.addOperandsAndResults(op);
     costs.getOwn().bytes += kIndexBytes; // identities
-    costs.get(getDomain(pick.getSource())).bytes += 16.0 / 64;
+    costs.get(domainOf(pick.getSource())).bytes += 16.0 / 64;
   }
 };
 
 struct PickListsStep : StepModel<PickListsStep, PickListsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     auto pick = cast<PickListsOp>(op);
-    FlatSymbolRefAttr domain = getDomain(pick.getDomain());
+    FlatSymbolRefAttr domain = domainOf(pick.getDomain());
     std::string name = domain.getValue().str();
     slots.push_back(
         {getRowDomain(pick.getParents().getType()), 8, 8, name + "_offsets", true, true});
@@ -53,12 +53,12 @@ struct PickListsStep : StepModel<PickListsStep, PickListsOp> {
   }
   std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
     auto pick = cast<PickListsOp>(op);
-    FlatSymbolRefAttr source = getDomain(pick.getSource());
+    FlatSymbolRefAttr source = domainOf(pick.getSource());
     SizeTerm parents = sizes.rowsOf(getRowDomain(pick.getParents().getType()));
     return sizes.min(sizes.rowsOf(source), sizes.mul(parents, sizes.longestOf(source)));
   }
   std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
-    return sizes.longestOf(getDomain(cast<PickListsOp>(op).getSource()));
+    return sizes.longestOf(domainOf(cast<PickListsOp>(op).getSource()));
   }
 };
 

@@ -269,7 +269,7 @@ void Sinker::sinkPosition(PositionOp position) {
 /// A list of pairs is as long as the second list.
 void Sinker::sinkLength(LengthOp length) {
   PairDomainsOp pairs =
-      spreads.getPairs(cast<DomainType>(length.getChildren().front().getType()).getDomain());
+      spreads.getPairs(domainOf(length.getChildren().front()));
   if (!pairs)
     return;
   builder.setInsertionPoint(length);

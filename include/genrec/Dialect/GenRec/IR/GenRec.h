@@ -99,6 +99,8 @@ TableOp lookupTable(mlir::Operation *op, mlir::FlatSymbolRefAttr table,
                     mlir::SymbolTableCollection *symbols = nullptr);
 ParameterOp lookupParameter(mlir::Operation *op, mlir::FlatSymbolRefAttr name,
                             mlir::SymbolTableCollection *symbols = nullptr);
+/// The domain symbol of a `!genrec.domain`.
+mlir::FlatSymbolRefAttr domainOf(mlir::Value domain);
 /// The value of `domain` in `program`, or null.
 mlir::Value lookupDomainValue(ProgramOp program, mlir::FlatSymbolRefAttr domain);
 /// Whether `distribute` made `program` one that ranks can run.

@@ -108,9 +108,6 @@ llvm::LogicalResult expectPositive(mlir::Operation *op, llvm::StringRef attribut
 /// Fails unless 0 <= value < 1.
 llvm::LogicalResult expectRate(mlir::Operation *op, llvm::StringRef attribute, double value);
 
-/// The domain symbol of a `!genrec.domain`.
-mlir::FlatSymbolRefAttr domainOf(mlir::Value domain);
-
 /// The declared parent of a domain; null for a root and for an undeclared domain.
 mlir::FlatSymbolRefAttr parentOf(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain,
                                  mlir::SymbolTableCollection *symbols = nullptr);

@@ -75,11 +75,18 @@ bool isParameterUpdate(mlir::Operation *op);
 /// Of a row kernel that makes nothing but a scalar of each row of a parameter, which one op of its
 /// stage alone reads, that op; null for others. So a clipped norm has sums of squares.
 mlir::Operation *getReductionReader(mlir::Operation *op);
-/// The kernels that a device runs in one launch, for each launch of `program` that has several or
-/// is of updates, between which no call runs, and no kernel that stores rows: updates of parameters
-/// or reductions that one op reads, where the last of them is; or kernels that do the same for
-/// several lists, where the first is, between which there may be sinks.
-llvm::SmallVector<llvm::SmallVector<RowKernelOp>> getJointLaunches(ProgramOp program);
+/// Kernels that a device runs in one launch: updates of parameters, reductions that one op reads,
+/// or kernels that do the same for several lists.
+struct JointLaunch {
+  enum class Kind { updates, reductions, lists } kind;
+  llvm::SmallVector<RowKernelOp> kernels;
+
+  /// The kernel in whose place the launch is.
+  RowKernelOp getPlace() const { return kind == Kind::lists ? kernels.front() : kernels.back(); }
+};
+/// The launches of `program` that have several kernels or are of updates. Between those of one
+/// there is no call, but for sinks where they are over lists, and no kernel that stores rows.
+llvm::SmallVector<JointLaunch> getJointLaunches(ProgramOp program);
 /// Whether the rows of a device's kernel leave terms of a scattered sum of this type, which are
 /// read in the order of what they are added to; elsewhere each chunk of rows has a sum of its own.
 bool leavesTerms(mlir::RankedTensorType sums);
