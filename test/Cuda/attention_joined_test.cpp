@@ -140,7 +140,7 @@ TEST(AttentionJoined, BehindTheRest) {
 }
 
 TEST(AttentionJoined, BehindARestThatIsElsewhere) {
-  checkAll<1, 32, 8, ScoreKind::silu, kCausal>({5, 33}, 2, {8, {1, 2, 0}, false});
+  checkAll<1, 32, 8, ScoreKind::silu, kCausal>({5, 33}, 2, {24, {1, 2, 0}, false});
 }
 
 TEST(AttentionJoined, WithoutARest) {

@@ -129,6 +129,7 @@ template <int Room, int Pointers> void expectColumns() {
 
 TEST(ColumnBodies, AllInOneLaunch) { expectColumns<kColumns, 3 * kColumns>(); }
 TEST(ColumnBodies, SomeColumnsInALaunch) { expectColumns<5, 64>(); }
+TEST(ColumnBodies, OneColumnInALaunch) { expectColumns<1, 3>(); } // of one block, of several
 TEST(ColumnBodies, SomePointersInALaunch) { expectColumns<kColumns, 6>(); }
 
 } // namespace

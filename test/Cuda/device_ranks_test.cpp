@@ -395,14 +395,18 @@ TEST_P(DeviceRanks, AreRefusedWhereDevicesAreFewer) {
 }
 
 TEST_P(DeviceRanks, AreRefusedWithoutCodeForTheDevice) {
-  simt::options().capability = 80;
-  for (const int32_t ranks : {1, 2}) {
-    simt::options().devices = ranks;
-    EXPECT_THAT(open(ranks), testing::AllOf(testing::HasSubstr(
-                                                "the GPU 'emulated device' has compute capability "
-                                                "8.0, and the model was compiled for 9.0"),
-                                            testing::HasSubstr("-DGENREC_CUDA_ARCHITECTURES=80 ")));
-  }
+  for (const auto &[capability, version, architecture] :
+       {std::tuple(80, "8.0", "80"), {120, "12.0", "120a"}})
+    for (const int32_t ranks : {1, 2}) {
+      simt::options().capability = capability;
+      simt::options().devices = ranks;
+      EXPECT_THAT(open(ranks),
+                  testing::AllOf(testing::HasSubstr(
+                                     "the GPU 'emulated device' has compute capability " +
+                                     std::string(version) + ", and the model was compiled for 9.0"),
+                                 testing::HasSubstr("-DGENREC_CUDA_ARCHITECTURES=" +
+                                                    std::string(architecture) + " ")));
+    }
 }
 
 } // namespace

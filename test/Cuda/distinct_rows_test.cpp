@@ -103,5 +103,47 @@ TEST(DistinctRows, SumsOfManyGradientsOfParents) {
     }
 }
 
+/// Parts that have room for one entry, for none and for two: rows by part, and their sums.
+TEST(DistinctRows, OfPartsWithRoomForOneEntry) {
+  constexpr int64_t kDim = 2, kParts = 4, kCapacities[kParts] = {1, 0, 2, 1}, kAll = 4;
+  const std::vector<float> gradients = {1, 2, 10, 20, 100, 200, 1000, 2000};
+  Copy<float> onDevice(gradients), table(std::vector<float>(4 * kDim));
+  const auto rowOf = [&](int64_t row) { return table.data() + row * kDim; };
+  Copy<float *> rowsOf({rowOf(3), rowOf(1), rowOf(3), rowOf(2)}), rows{std::vector<float *>(kAll)};
+  std::vector<genrec_domain> entries(kParts);
+  for (size_t part = 0; part < kParts; ++part)
+    entries[part].count = entries[part].capacity = kCapacities[part];
+  Copy<genrec_domain> entriesOnDevice(entries),
+      touchedOnDevice{std::vector<genrec_domain>{genrec_domain{}}};
+  genrec_domain touched = {};
+  touched.capacity = kAll;
+  touched.device = touchedOnDevice.data();
+  const genrec_domain *domains[kParts];
+  float *const *handles[kParts];
+  const float *gradientsOf[kParts];
+  const int64_t strides[kParts] = {kDim, kDim, kDim, kDim}, *parents[kParts] = {};
+  for (int64_t part = 0, first = 0; part < kParts; first += kCapacities[part++]) {
+    entries[static_cast<size_t>(part)].device = entriesOnDevice.data() + part;
+    domains[part] = &entries[static_cast<size_t>(part)];
+    handles[part] = rowsOf.data() + first;
+    gradientsOf[part] = onDevice.data() + first * kDim;
+  }
+  const DeviceGradients from{0,       kParts,  domains, handles, gradientsOf,
+                             strides, parents, kDim,    false,   table.data()};
+  Copy<int64_t> segments{std::vector<int64_t>(16 + 3 * kAll + 2)};
+  Copy<float> sums(std::vector<float>(kAll * kDim));
+  SegmentReduction reduction("test");
+  DistinctRows distinct;
+  distinct.run(from, reduction, &touched, rows.data(), segments.data(), testStream());
+  DistinctRows::sum(&touched, segments.data(), kDim, sums.data(), testStream());
+  ASSERT_EQ(touchedOnDevice.fetch()[0].count, 3);
+  std::vector<float *> found = rows.fetch();
+  found.resize(3);
+  EXPECT_EQ(found, (std::vector<float *>{rowOf(3), rowOf(1), rowOf(2)}));
+  std::vector<float> added = sums.fetch();
+  added.resize(3 * kDim);
+  EXPECT_EQ(added, (std::vector<float>{101, 202, 10, 20, 1000, 2000}));
+}
+
 } // namespace
 } // namespace genrec::rt::cuda::test

@@ -148,10 +148,12 @@ template <int D, int N> struct Case {
     return results;
   }
 
-  Results onDevice() {
+  /// `before` floats lie in front of the gradients of values.
+  Results onDevice(int64_t before = 0) {
     FoundThere there(lookups);
     Copy<float> x(values), w(weight), g(gradient);
     Results results = room();
+    results.dvalues.resize(results.dvalues.size() + static_cast<size_t>(before), -7);
     Copy<float> y(results.y), dvalues(results.dvalues), dweight(results.dweight);
     const DistinctProduct product{{lookups.parts, &lookups.view, there.memory.data()},
                                   D,
@@ -163,9 +165,11 @@ template <int D, int N> struct Case {
     Scratch scratch(distinctProductScratchBytes(product)),
         backward(distinctGradientScratchBytes(product));
     multiplyDistinct(product, y.data(), ldY, scratch.data(), testStream());
-    multiplyDistinctGradient(product, {g.data(), ldY, dvalues.data(), dweight.data()},
+    multiplyDistinctGradient(product, {g.data(), ldY, dvalues.data() + before, dweight.data()},
                              backward.data(), testStream());
-    return {y.fetch(), dvalues.fetch(), dweight.fetch()};
+    std::vector<float> gradients = dvalues.fetch();
+    gradients.erase(gradients.begin(), gradients.begin() + before);
+    return {y.fetch(), gradients, dweight.fetch()};
   }
 };
 
@@ -211,6 +215,15 @@ TEST(DistinctProducts, AreThoseOfTheCpu) {
 TEST(DistinctProducts, LongSumsAreCutAsOnTheCpu) {
   expectCpus<16, 16>(2, 700, 100000); // the gradients of a lookup in several chunks
   expectCpus<4, 16>(300, 5, 3);       // more lookups than a launch takes
+}
+
+/// Rows of whole words that begin at any float.
+TEST(DistinctProducts, GradientsAreAlignedToAFloatAlone) {
+  std::mt19937_64 random(6);
+  Case<8, 16> of(2, 40, 30, random);
+  const Results aligned = of.onDevice();
+  for (int64_t before : {1, 2, 3})
+    EXPECT_EQ(of.onDevice(before).dvalues, aligned.dvalues) << before;
 }
 
 TEST(DistinctProducts, HaveTheSameBitsInLargerMemory) {

@@ -17,6 +17,7 @@ from planted_defects_columns import COLUMN_DEFECTS, IN_BATCH_DEFECTS
 from planted_defects_demands import DEMANDS
 from planted_defects_drawn import DRAWN
 from planted_defects_edges import EDGES
+from planted_defects_eleventh import ELEVENTH
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_joined import JOINED_GRADIENTS
 from planted_defects_later import LATER
@@ -448,6 +449,7 @@ DEFECTS = [
     *WAITS,
     *DEMANDS,
     *TENTH,
+    *ELEVENTH,
 ]  # fmt: skip
 
 

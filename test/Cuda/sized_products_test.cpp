@@ -89,6 +89,7 @@ TEST(SizedProducts, NoRowsNoStepsNoColumns) {
   expectProduct({{7, 0, 5}, {5, 0, 0}, {6, 0, 6}});
   expectProduct({{7, 0, 5}, {5, 0, 5}, {6, 9, 6}});
   expectProduct({{0, 0, 0}, {5, 0, 5}, {6, 0, 6}});
+  expectProduct({{0, 0, 0}, {9000, 0, 8500}, {6, 0, 6}}); // cut into chunks without a byte
 }
 
 TEST(SizedProducts, LongContractionsAreCut) {

@@ -198,8 +198,25 @@ TEST(CudaStore, OutOfMemorySaysWhichBuffersHoldWhat) {
   cuda::freeNamedHost(elsewhere);
   EXPECT_THAT(message,
               testing::MatchesRegex(
-                  "out of device memory: [0-9.]+ MiB asked for 'movie.values', .* are free; "
-                  "held by movie.values [0-9.]+ MiB, movie.chunks .*"));
+                  "out of device memory: [0-9]+\\.[0-9] MiB asked for 'movie.values', .* are free; "
+                  "held by movie.values [0-9]+\\.[0-9] MiB, movie.chunks .*"));
+}
+
+/// None of them is read: so many have no memory here.
+TEST(CudaStore, MoreIdsThanItHasRoomForAreRefused) {
+  CudaStore store(configOf(1, 0));
+  simt::options().deviceBytes = simt::bytesInUse() + (1 << 20); // where they are not refused
+  constexpr int64_t kMost = (int64_t(1) << 31) - 1;
+  std::string message;
+  try {
+    store.storeOnDevice().insertAndEvict(cuda::test::onTestStream(), nullptr, nullptr, kMost + 1,
+                                         nullptr, {});
+  } catch (const Error &error) {
+    message = error.what();
+  }
+  simt::options() = {};
+  EXPECT_THAT(message, testing::HasSubstr("at most " + std::to_string(kMost) +
+                                          " may be looked up at once in table 'movie'"));
 }
 
 /// The rows of chunks whose addresses ascend, or descend.
