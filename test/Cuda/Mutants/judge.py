@@ -4,7 +4,7 @@
 
 Each one is run with the quickest tests in which it makes a difference, as the program with no mutant chosen has noted.
 It is seen where one of them fails, as it is in test_planted_defects.py; `survivors.json` has those that are not. What
-makes no difference in any test is counted apart: it is equivalent, or no test has an input for it.
+makes no difference in any test is in `unreached.json`: it is equivalent, or no test has an input for it.
 
 `--models`: what unit tests do not see, or reach, whole models may (models.py).
 """
@@ -93,8 +93,16 @@ def line_of(m: mutants.Mutant) -> int:
     return (RUNTIME / m.file).read_bytes()[: m.begin].count(b"\n") + 1
 
 
+def note(numbers: list[int], drawn: dict[int, mutants.Mutant], file: Path) -> None:
+    each = [{"number": number, "line": line_of(drawn[number]), **asdict(drawn[number])} for number in numbers]
+    file.write_text(json.dumps(each, indent=1))
+
+
 def write(drawn: dict[int, mutants.Mutant], folder: Path) -> None:
-    """The runtime's headers and CUDA sources with these mutants."""
+    """The runtime's headers and CUDA sources with these mutants, and none that the runtime no longer has."""
+    for path in folder.rglob("*"):
+        if path.suffix in (".h", ".cu", ".cpp") and not (RUNTIME / path.relative_to(folder)).exists():
+            path.unlink()
     for path in RUNTIME.rglob("*"):
         name = path.relative_to(RUNTIME).as_posix()
         if path.suffix not in (".h", ".cu") and not FILES.match(name):
@@ -213,15 +221,17 @@ def main() -> None:
             return "models" if models and models.see(number) else ""
 
         judged, begun, by = sorted(set(drawn) & somewhere), time.monotonic(), Counter[str]()
-        survivors = []
+        survivors: list[int] = []
+        note(sorted(set(drawn) - somewhere), drawn, folder / "unreached.json")
+        note(survivors, drawn, folder / "survivors.json")
         with ThreadPoolExecutor(options.jobs) as pool:
             for number, seen in zip(judged, pool.map(seen_by, judged), strict=True):
                 by[seen] += 1
                 if not seen:
                     m = drawn[number]
-                    survivors.append({"number": number, "line": line_of(m), **asdict(m)})
+                    survivors.append(number)
                     print(f"not seen: {m.file}:{line_of(m)} {m.kind}", flush=True)
-                    (folder / "survivors.json").write_text(json.dumps(survivors, indent=1))
+                    note(survivors, drawn, folder / "survivors.json")
     print(
         f"{len(drawn)} drawn, {len(judged)} make a difference, {by['tests']} of these seen by tests, {by['models']} by "
         f"models, {by['']} by none ({time.monotonic() - begun:.0f} s)"
