@@ -380,6 +380,12 @@ static Error evaluateLength(Evaluator &e, LengthOp op) {
   return Error::success();
 }
 
+static Error checkIndex(Operation *op, int64_t row, int64_t rows, StringRef of) {
+  if (row >= -1 && row < rows)
+    return Error::success();
+  return fail(op, "has index " + Twine(row) + ", but " + of + " has " + Twine(rows) + " rows");
+}
+
 static Error evaluateGatherRows(Evaluator &e, GatherRowsOp op) {
   const Tensor &source = e.get(op.getSource()), &index = e.get(op.getIndex());
   // For a source of scalars, each element of an index row gathers one element of the result's row.
@@ -387,14 +393,27 @@ static Error evaluateGatherRows(Evaluator &e, GatherRowsOp op) {
   int64_t width = source.width;
   for (int64_t i = 0; i < index.size(); ++i) {
     int64_t row = index.integers()[i];
-    if (row < -1 || row >= source.rows)
-      return fail(op,
-                  "has index " + Twine(row) + ", but 'source' has " + Twine(source.rows) + " rows");
+    if (Error error = checkIndex(op, row, source.rows, "'source'"))
+      return error;
     for (int64_t column = 0; row >= 0 && column < width; ++column)
       if (source.isFloat())
         result.floats()[i * width + column] = source.floats()[row * width + column];
       else
         result.integers()[i * width + column] = source.integers()[row * width + column];
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateScatterRows(Evaluator &e, ScatterRowsOp op) {
+  const Tensor &x = e.get(op.getX()), &index = e.get(op.getIndex());
+  Tensor result = makeTensor(op.getType(), e.rowsOf(op.getType()).count);
+  for (int64_t row = 0; row < x.rows; ++row) {
+    int64_t to = index.integers()[row];
+    if (Error error = checkIndex(op, to, result.rows, "the result"))
+      return error;
+    for (int64_t column = 0; to >= 0 && column < x.width; ++column)
+      result.row(to)[column] += x.row(row)[column];
   }
   e.set(op.getResult(), std::move(result));
   return Error::success();
@@ -421,4 +440,5 @@ void interpreter::addDomainOps(HandlerMap &map) {
   map.add<PositionOp, evaluatePosition>();
   map.add<LengthOp, evaluateLength>();
   map.add<GatherRowsOp, evaluateGatherRows>();
+  map.add<ScatterRowsOp, evaluateScatterRows>();
 }

@@ -5,6 +5,7 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace genrec;
@@ -75,6 +76,66 @@ static Error evaluateSoftmaxCrossEntropyGrad(Evaluator &e, SoftmaxCrossEntropyGr
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }
+
+//===----------------------------------------------------------------------===//
+// Cross entropy of a positive among drawn negatives
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The softmax of one row: its positive first, then all negatives, of which masked ones have 0.
+struct SampledRow {
+  std::vector<double> logits;
+  double total = 0;
+
+  template <class OpT> SampledRow(Evaluator &e, OpT op, int64_t row, int64_t positive) {
+    const Tensor &dots = e.get(op.getDots()), &drawn = e.get(op.getDrawn());
+    logits.push_back(e.get(op.getDot()).floats()[row]);
+    for (int64_t column = 0; column < dots.width; ++column)
+      logits.push_back(drawn.integers()[drawn.at(row, column)] == positive
+                           ? -std::numeric_limits<double>::infinity()
+                           : dots.row(row)[column]);
+    for (double &logit : logits)
+      logit /= op.getTemperature().convertToDouble();
+    total = logSumExp(logits);
+  }
+};
+} // namespace
+
+static Error evaluateSampledCrossEntropy(Evaluator &e, SampledCrossEntropyOp op) {
+  const Tensor &positives = e.get(op.getPositive());
+  Tensor result = makeTensor(op.getType(), positives.rows);
+  for (int64_t row = 0; row < positives.rows; ++row)
+    if (int64_t positive = positives.integers()[row]; positive >= 0) {
+      SampledRow sampled(e, op, row, positive);
+      result.floats()[row] = sampled.total - sampled.logits.front();
+    }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateSampledCrossEntropyGrad(Evaluator &e, SampledCrossEntropyGradOp op) {
+  const Tensor &positives = e.get(op.getPositive()), &gradient = e.get(op.getGradient());
+  Tensor ddot = makeTensor(op.getDdot().getType(), positives.rows);
+  Tensor ddots = makeTensor(op.getDdots().getType(), positives.rows);
+  for (int64_t row = 0; row < positives.rows; ++row)
+    if (int64_t positive = positives.integers()[row]; positive >= 0) {
+      SampledRow sampled(e, op, row, positive);
+      const double seed = gradient.floats()[row] / op.getTemperature().convertToDouble();
+      for (int64_t column = 0; column < ddots.width; ++column) {
+        double share =
+            std::exp(sampled.logits[static_cast<size_t>(column) + 1] - sampled.total) * seed;
+        ddots.row(row)[column] = share;
+        ddot.floats()[row] -= share;
+      }
+    }
+  e.set(op.getDdot(), std::move(ddot));
+  e.set(op.getDdots(), std::move(ddots));
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Classes in blocks
+//===----------------------------------------------------------------------===//
 
 static Error evaluateLogSumExp(Evaluator &e, LogSumExpOp op) {
   const Tensor &x = e.get(op.getX());
@@ -265,6 +326,8 @@ void interpreter::addLossOps(HandlerMap &map) {
   map.add<BceWithLogitsOp, evaluateBce>();
   map.add<SoftmaxCrossEntropyOp, evaluateSoftmaxCrossEntropy>();
   map.add<SoftmaxCrossEntropyGradOp, evaluateSoftmaxCrossEntropyGrad>();
+  map.add<SampledCrossEntropyOp, evaluateSampledCrossEntropy>();
+  map.add<SampledCrossEntropyGradOp, evaluateSampledCrossEntropyGrad>();
   map.add<LogSumExpOp, evaluateLogSumExp>();
   map.add<PickColumnOp, evaluatePickColumn>();
   map.add<LossOp, evaluateLoss>();

@@ -95,6 +95,10 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
     steps.add("factor-lookups", createFactorLookups(), createCSEPass());
     steps.add("verify-ownership", createVerifyOwnership());
   }
+  // Behind distribute, which need not know what of the products belongs to whom; before
+  // assign-stages and round-factors.
+  if (options.multiplyNegatives)
+    steps.add("multiply-negatives", createMultiplyNegatives(), createCSEPass());
   // Before fusion, which never crosses stages.
   steps.add("assign-stages", createAssignStages());
   // After the passes that match products by their operands, before those that fuse row ops.

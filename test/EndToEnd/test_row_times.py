@@ -235,6 +235,17 @@ def test_ranks_change_no_bit(binary: Path, data: Path, tmp_path: Path, clock: st
 
 
 @needs_mpi
+def test_ranks_of_devices_change_no_bit(data: Path, tmp_path: Path) -> None:
+    """Their sums travel on their own: the time of a step travels with its report."""
+    binary, more = tmp_path / "emulated", ("--portions", "2")
+    call(tool("genrec-compile"), MODEL, "--target=cuda-emulated", "-o", binary)
+    whole = timed(binary, data, tmp_path / "whole", 20, *more)
+    assert read_tensors(whole)["fresh.last_step"].min() > 17
+    for overlap in ("none", "keys"):
+        assert timed(binary, data, tmp_path / overlap, 20, *more, "--overlap", overlap, ranks=2, threads=1) == whole
+
+
+@needs_mpi
 def test_a_step_a_second_is_a_ttl_of_steps(binary: Path, data: Path, tmp_path: Path) -> None:
     """The same rows leave, and ranks make as many rounds: the time of a step travels with its losses."""
     text = MODEL.read_text()

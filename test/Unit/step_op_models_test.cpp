@@ -20,8 +20,8 @@ const std::set<StringRef> rewritten = {
     // differentiate and lowering of losses
     "loss_grad",
     // form-row-kernels: moves and sums over rows that are no row-wise ops
-    "fanout", "pool", "gather_rows", "reduce_rows", "embedding_grad", "sampled_softmax",
-    "sampled_softmax_grad"};
+    "fanout", "pool", "gather_rows", "scatter_rows", "reduce_rows", "embedding_grad",
+    "sampled_softmax", "sampled_softmax_grad"};
 
 /// What only the body of a row kernel, or a model itself, holds.
 bool isPartOfAnother(OperationName name) {

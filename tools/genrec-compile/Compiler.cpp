@@ -102,7 +102,8 @@ static std::string describeCompiler(const CompilerOptions &options) {
                                          {options.fusesTransforms, "fuse-transforms"},
                                          {options.formsInteractions, "form-interactions"},
                                          {options.picksCatalogueRows, "pick-catalogue-rows"},
-                                         {options.factorsLookups, "factor-lookups"}};
+                                         {options.factorsLookups, "factor-lookups"},
+                                         {options.multipliesNegatives, "multiply-negatives"}};
   for (auto [isOn, name] : passes)
     if (!isOn)
       text += (" --" + name + "=false").str();
@@ -139,6 +140,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     graph.pickCatalogueRows = options.picksCatalogueRows;
     graph.splitClasses = options.splitsClasses;
     graph.factorLookups = options.factorsLookups;
+    graph.multiplyNegatives = options.multipliesNegatives;
     buildGraphPipeline(pm, graph);
   }
   if (!options.explanation.empty()) {

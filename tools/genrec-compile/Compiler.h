@@ -23,7 +23,8 @@ struct CompilerOptions {
   bool roundsProducts = false; ///< --mixed-precision
   /// Passes of the pipeline that can be left out.
   bool prunesColumns = true, sinksFanout = true, mergesTables = true, fusesTransforms = true,
-       formsInteractions = true, picksCatalogueRows = true, factorsLookups = true;
+       formsInteractions = true, picksCatalogueRows = true, factorsLookups = true,
+       multipliesNegatives = true;
   unsigned splitsClasses = 512; ///< columns of a softmax at a time; 0: all of them
   std::string target, march;
   std::string compiler;    ///< empty: the toolchain's

@@ -65,6 +65,9 @@ static cl::opt<unsigned>
 static cl::opt<bool> factorsLookups("factor-lookups", cl::cat(category), cl::init(true),
                                     cl::desc("multiply a looked-up row by a linear layer once, "
                                              "however often it was found"));
+static cl::opt<bool>
+    multipliesNegatives("multiply-negatives", cl::cat(category), cl::init(true),
+                        cl::desc("multiply queries by negatives that all rows share as a matrix"));
 static cl::opt<std::string> target(
     "target", cl::cat(category), cl::init("cpu"), cl::value_desc("cpu|cuda|cuda-emulated"),
     cl::desc("what to compile for; cuda-emulated: CUDA kernels that run on the host, each access "
@@ -270,6 +273,7 @@ static CompilerOptions getOptions(const char *program) {
   options.prunesColumns = prunesColumns;
   options.sinksFanout = sinksFanout;
   options.factorsLookups = factorsLookups;
+  options.multipliesNegatives = multipliesNegatives;
   options.mergesTables = mergesTables;
   options.fusesTransforms = fusesTransforms;
   options.formsInteractions = formsInteractions;

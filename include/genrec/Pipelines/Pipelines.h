@@ -59,6 +59,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "factor-lookups",
       llvm::cl::desc("Multiply a looked-up row once, however often it was found"),
       llvm::cl::init(true)};
+  Option<bool> multiplyNegatives{
+      *this, "multiply-negatives",
+      llvm::cl::desc("Multiply queries by negatives that all rows share as a matrix"),
+      llvm::cl::init(true)};
   Option<std::string> compiler{
       *this, "compiler",
       llvm::cl::desc("Name, version and options of the compiler, kept in the "

@@ -320,3 +320,20 @@ LogicalResult GatherRowsOp::verify() {
                 gathersVectors ? "a row of 'source' per row of 'index'"
                                : "an element of 'source' per element of 'index'");
 }
+
+LogicalResult ScatterRowsOp::verify() {
+  Named x{"x", getX().getType()}, index{"index", getIndex().getType()};
+  if (failed(expect(*this, x, Form::rows().vector().element(f32))) ||
+      failed(expectSameDomain(*this, {x, index})) ||
+      failed(expect(*this, index, Form::alike(x.type).scalar().element(i64),
+                    "a row of the result per row of 'x'")))
+    return failure();
+  return expect(*this, {"result", getType()}, Form::rows().shape(getRowShape(x.type)).element(f32),
+                "sums of rows of 'x'");
+}
+
+LogicalResult ScatterRowsOp::verifySymbolUses(SymbolTableCollection &) {
+  if (getRowDomain(getType()) != getRowDomain(getX().getType()))
+    return success();
+  return emitOpError("'result' has rows of the domain of 'x', but needs another one's");
+}

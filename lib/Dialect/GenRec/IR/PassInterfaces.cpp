@@ -138,6 +138,12 @@ OperandRole EmbeddingGradOp::getKernelOperandRole(unsigned index) {
 }
 ResultRole EmbeddingGradOp::getKernelResultRole(unsigned) { return ResultRole::scattered; }
 
+FlatSymbolRefAttr ScatterRowsOp::getKernelDomain() { return getRowDomain(getX().getType()); }
+OperandRole ScatterRowsOp::getKernelOperandRole(unsigned index) {
+  return getPlainRole((*this)->getOperand(index));
+}
+ResultRole ScatterRowsOp::getKernelResultRole(unsigned) { return ResultRole::scattered; }
+
 FlatSymbolRefAttr SampledSoftmaxGradOp::getKernelDomain() {
   return getRowDomain((*this)->getResult(0).getType());
 }

@@ -163,6 +163,9 @@ LogicalResult SharedRowsOp::verify() {
   if (shape.empty())
     return expect(*this, {"result", getType()}, isVector ? row.shape({1}) : row.scalar(),
                   "'x' as one row");
+  // A vector is one row, or as many rows [] as it has elements.
+  if (shape.size() == 1 && !isVector)
+    return expect(*this, {"result", getType()}, row.scalar(), "the elements of 'x'");
   return expect(*this, {"result", getType()}, row.shape({shape.back()}), "the rows of 'x'");
 }
 

@@ -237,6 +237,11 @@ LogicalResult Emitter::emitOp(Operation *op) {
                          /*clamp=*/true);
     return success();
   }
+  if (auto scatter = dyn_cast<ScatterRowsOp>(op)) {
+    AccumulateOp::create(inner, op->getLoc(), accumulators.lookup(op->getResult(0)),
+                         readOperand(op, 0), readOperand(op, 1), Value(), /*clamp=*/false);
+    return success();
+  }
   SmallVector<Value> operands, results;
   for (unsigned index = 0; index < op->getNumOperands(); ++index)
     operands.push_back(readOperand(op, index));

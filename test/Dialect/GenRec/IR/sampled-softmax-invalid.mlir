@@ -231,3 +231,67 @@ func.func @test(%q: !vec, %p: !id, %i: !cvec) {
   %0 = genrec.sampled_softmax %q, %p, %i {negatives = 4 : i64, temperature = 0.1 : f64, stream = 0 : i64} : (!vec, !id, !cvec) -> !num
   return
 }
+
+// -----
+
+// The numbers of negatives are as many as their products.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!dots = tensor<?x4xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%dot: !num, %dots: !dots, %p: !id, %drawn: tensor<3xi64>) {
+  // expected-error@+1 {{'genrec.sampled_cross_entropy' op 'drawn' must be shared [4] x i64 (a number per negative), but is shared [3] x i64}}
+  %0 = genrec.sampled_cross_entropy %dot, %dots, %p, %drawn {temperature = 0.1 : f64} : (!num, !dots, !id, tensor<3xi64>) -> !num
+  return
+}
+
+// -----
+
+// The temperature is positive.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!dots = tensor<?x4xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%dot: !num, %dots: !dots, %p: !id, %drawn: tensor<4xi64>) {
+  // expected-error@+1 {{'temperature'}}
+  %0 = genrec.sampled_cross_entropy %dot, %dots, %p, %drawn {temperature = 0.0 : f64} : (!num, !dots, !id, tensor<4xi64>) -> !num
+  return
+}
+
+// -----
+
+// Gradients have the types of the products.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!dots = tensor<?x4xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%dot: !num, %dots: !dots, %p: !id, %drawn: tensor<4xi64>) {
+  // expected-error@+1 {{'genrec.sampled_cross_entropy_grad' op 'ddots' must be rows of @request, [4] x f32 (the type of 'dots'), but is rows of @request, [] x f32}}
+  %0, %1 = genrec.sampled_cross_entropy_grad %dot, %dots, %p, %drawn, %dot {temperature = 0.1 : f64} : (!num, !dots, !id, tensor<4xi64>, !num) -> (!num, !num)
+  return
+}
+
+// -----
+
+// scatter_rows takes an index per row.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!eid = tensor<?xi64, #genrec.rows<@event>>
+!cvec = tensor<?x8xf32, #genrec.rows<@items>>
+func.func @test(%x: !vec, %p: !eid) {
+  // expected-error@+1 {{'genrec.scatter_rows' op mixes rows of @request and @event: 'x' has rows of @request, [8] x f32 and 'index' has rows of @event, [] x i64; bring both into one domain with genrec.fanout, genrec.pool or genrec.derive}}
+  %0 = genrec.scatter_rows %x at %p : (!vec, !eid) -> !cvec
+  return
+}
+
+// -----
+
+// scatter_rows adds up into another domain.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+genrec.model @own {
+  genrec.domain @request
+  genrec.program @all {
+    %request = genrec.batch : !genrec.domain<@request>
+    %x = genrec.feature %request "x" : (!genrec.domain<@request>) -> !vec
+    %p = genrec.feature %request "p" : (!genrec.domain<@request>) -> !id
+    // expected-error@+1 {{'genrec.scatter_rows' op 'result' has rows of the domain of 'x', but needs another one's}}
+    %0 = genrec.scatter_rows %x at %p : (!vec, !id) -> !vec
+  }
+}

@@ -330,6 +330,24 @@ def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [GenRec_GathersRows, GenRec_S
   let hasVerifier = 1;
 }
 
+def GenRec_ScatterRowsOp : GenRec_Op<"scatter_rows", [GenRec_IsLinear, GenRec_KernelPart, GenRec_SymbolUser, Pure]> {
+  let summary = "adds up rows by the row of another domain that they belong to";
+  let description = [{
+    The adjoint of `genrec.gather_rows`: row i of the result is the sum of the rows of x, f32 [d], whose
+    `index`, i64 rows [] of x's domain, is i; 0 where there is none. A row with index -1 counts nowhere;
+    any other index must exist in the result's domain.
+
+    ```mlir
+    %ditems = genrec.scatter_rows %user_vector at %target
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@items>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$index);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x `at` $index attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 } // opDocGroup
 
 #endif // GENREC_MOVE_OPS_TD

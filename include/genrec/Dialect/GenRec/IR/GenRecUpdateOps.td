@@ -136,8 +136,8 @@ def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_MakesUniqueRows
 def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_RoundsNothing, GenRec_IsLinear, GenRec_SymbolUser, Pure]> {
   let summary = "a view of a shared tensor as rows of a step domain";
   let description = [{
-    Shared [n, w] gives rows [w] of a domain with n rows; shared [w] gives one row [w], a scalar one
-    row [] or [1]. `domain` is a `step` domain with that many rows, from `genrec.fixed_rows` or
+    Shared [n, w] gives rows [w] of a domain with n rows; shared [n] gives one row [n] or n rows [], a
+    scalar one row [] or [1]. `domain` is a `step` domain with that many rows, from `genrec.fixed_rows` or
     `genrec.parameter_rows`. Of the latter, rows are those that the domain has of the parameter. The
     result aliases x.
 

@@ -5,6 +5,40 @@
 
 include "mlir/Pass/PassBase.td"
 
+def MultiplyNegatives : GenRecPass<"genrec-multiply-negatives"> {
+  let summary = "multiplies queries by negatives that all rows share as a matrix";
+  let description = [{
+    Rows that share their negatives (`genrec.sampled_softmax` with `shared`) need the dot products of
+    all queries with all negatives: a matrix product. So do their gradients. Row by row, each query
+    would read all negatives, and add to the gradients of all of them.
+
+    ```mlir
+    %loss = genrec.sampled_softmax %query, %positive, %items drawn %drawn {shared, …}
+    %dquery, %ditems = genrec.sampled_softmax_grad %query, %positive, %items, %seed drawn %drawn {shared, …}
+    // becomes
+    %own = genrec.gather_rows %items at %positive
+    %dot = genrec.row_reduce sum (%query * %own)
+    %rows = genrec.gather_rows %items at %drawn                // as rows of a fixed step domain
+    %negatives = genrec.rows_as_shared %rows
+    %dots = genrec.linear %query, %negatives {transposed}
+    %loss = genrec.sampled_cross_entropy %dot, %dots, %positive, %drawn
+    %ddot, %ddots = genrec.sampled_cross_entropy_grad %dot, %dots, %positive, %drawn, %seed
+    %dquery = genrec.linear %ddots, %negatives + %ddot * %own
+    %dnegatives = genrec.weight_gradient %ddots, %query
+    %ditems = genrec.scatter_rows %ddot * %query at %positive + genrec.scatter_rows %dnegatives at %drawn
+    ```
+
+    Of query and items that were rounded (`genrec.round_factor`) the products have `bf16`: the gradients
+    round %ddots, too, as those of any product do. `genrec.decisions` records each. The order of
+    summation changes.
+
+    Runs behind `distribute`, which sees one op whose rows are those of the query, and before
+    `assign-stages`. CSE makes one of what loss and gradient both need.
+  }];
+  let statistics = [
+    Statistic<"multiplied", "multiplied", "ops whose negatives became a product">];
+}
+
 def AssignStages : GenRecPass<"genrec-assign-stages"> {
   let summary = "marks each op with the stage of the step that runs it";
   let description = [{
@@ -83,8 +117,8 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
     and library ops.
 
     The pass wraps ops with `RowwiseOpInterface`, `fanout` (as an ancestor operand), `pool` (as a
-    pooled result), `reduce_rows` (as a reduced result), `embedding_grad` and `sampled_softmax_grad`
-    (as scattered results), and the kernels of `expand-updates`. Constants are moved into bodies.
+    pooled result), `reduce_rows` (as a reduced result), `embedding_grad`, `scatter_rows` and
+    `sampled_softmax_grad` (as scattered results), and the kernels of `expand-updates`. Constants are moved into bodies.
     Computation on shared tensors only becomes a kernel over a fixed step domain (`fixed_rows`,
     `shared_rows`, `rows_as_shared`).
 
