@@ -86,7 +86,8 @@ protected:
       std::vector<int64_t> allocations;
       auto run = [&](const std::vector<Samples> &of, uint64_t last) {
         PortionSource source(of, getPortions(kPortions, comm.getRank(), ranks));
-        session.run(
+        const size_t before = losses.size();
+        const int64_t steps = session.run(
             Mode::train, source,
             [&](const StepReport &report) {
               losses.push_back(*report.loss);
@@ -94,6 +95,7 @@ protected:
               return report.step < last;
             },
             [](uint64_t) { return false; });
+        EXPECT_EQ(steps, static_cast<int64_t>(losses.size() - before));
       };
       run(batches, again.empty() ? batches.size() + 1 : batches.size() - 1);
       if (!again.empty())

@@ -88,7 +88,7 @@ protected:
     losses.reserve(batches.size());
     counts.clear();
     counts.reserve(batches.size());
-    session.run(
+    const int64_t steps = session.run(
         Mode::train, source,
         [&](const StepReport &report) {
           losses.push_back(static_cast<float>(*report.loss));
@@ -97,6 +97,7 @@ protected:
           return true;
         },
         [looks](uint64_t) { return looks; });
+    EXPECT_EQ(steps, static_cast<int64_t>(losses.size()));
     return losses;
   }
 

@@ -12,4 +12,6 @@ ELEVENTH = [
     Defect("the rest beside joined gradients is one word", "include/genrec_rt/kernels/cuda/attention/joined_gradients.h", "AttentionJoined.BehindARest*", "rows->count * restWords", "rows->count"),
     Defect("products of no elements are cut into any number of chunks", "kernels/cuda/sized_products.cu", "SizedProducts.NoRows*", "std::max<int64_t>(p.m.most * p.n.most * 4, 1)", "p.m.most * p.n.most * 4"),
     Defect("gradients of distinct rows are taken for aligned", "kernels/cuda/distinct.cu", "DistinctProducts.GradientsAreAligned*", "reinterpret_cast<uintptr_t>(to) % 16 == 0", "true"),
+    Defect("steps of ranks on devices are counted with the one that no batch was left for", "session/session_steps.cpp", "Seeds/DeviceRanks.HaveTheBitsOfOne/0", "count - 1", "count", behind="if (next.slots.empty()) {\n      roundsAhead += ahead.rounds();\n      return "),
+    Defect("steps of a device are counted with one that was not run", "session/session_steps.cpp", "Seeds/DeviceSteps.HaveTheBitsOfTheHost/0", "count", "count + 1", behind="if (queued.empty())\n      return "),
 ]  # fmt: skip
