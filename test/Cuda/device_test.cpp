@@ -13,6 +13,7 @@
 #include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/device.h"
 #include "session/device_memory.h"
+#include "session/device_profile.h"
 #include "session/device_state.h"
 #include "session/device_updates.h"
 #include "session/ranks.h"
@@ -62,6 +63,26 @@ TEST_F(DevicePromises, MemoryDoesNotMoveWhileAStepIsCaptured) {
   EXPECT_EQ(namedBytes("buffers"), 0);
   EXPECT_NE(memory.ensure(100'000), nullptr);
   EXPECT_NE(array.ensure(1000, stream), before);
+}
+
+/// Marks are kept from step to step, of training and of evaluations in turn: their names are not.
+TEST_F(DevicePromises, ProfiledStepsHaveTheirOwnOps) {
+  DeviceProfile profile(*device);
+  const auto profiled = [&](const std::vector<int32_t> &ops) {
+    SpanRecorder spans;
+    profile.begin();
+    for (int32_t op : ops)
+      profile.note(op);
+    profile.end();
+    device->synchronize();
+    profile.finish(spans);
+    std::vector<int32_t> names;
+    for (const Span &span : spans.all())
+      names.push_back(span.what);
+    return names;
+  };
+  for (const std::vector<int32_t> &ops : {std::vector<int32_t>{1, 2, 3}, {4, 5}, {6, 7, 8, 9}})
+    EXPECT_EQ(profiled(ops), ops);
 }
 
 /// Behind what a block has room for comes another one, and a piece may be larger than blocks are.

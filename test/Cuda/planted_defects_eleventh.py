@@ -14,4 +14,5 @@ ELEVENTH = [
     Defect("gradients of distinct rows are taken for aligned", "kernels/cuda/distinct.cu", "DistinctProducts.GradientsAreAligned*", "reinterpret_cast<uintptr_t>(to) % 16 == 0", "true"),
     Defect("steps of ranks on devices are counted with the one that no batch was left for", "session/session_steps.cpp", "Seeds/DeviceRanks.HaveTheBitsOfOne/0", "count - 1", "count", behind="if (next.slots.empty()) {\n      roundsAhead += ahead.rounds();\n      return "),
     Defect("steps of a device are counted with one that was not run", "session/session_steps.cpp", "Seeds/DeviceSteps.HaveTheBitsOfTheHost/0", "count", "count + 1", behind="if (queued.empty())\n      return "),
+    Defect("marks of a profile keep the names of another step", "session/device_profile.cpp", "DevicePromises.ProfiledSteps*", "marks[count].what = what;"),
 ]  # fmt: skip
