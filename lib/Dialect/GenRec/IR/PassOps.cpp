@@ -120,3 +120,37 @@ LogicalResult RowsAsSharedOp::verify() {
 LogicalResult RowsAsSharedOp::verifySymbolUses(SymbolTableCollection &) {
   return expectKind(*this, "x", getRowDomain(getX().getType()), {DomainKind::step});
 }
+
+template <typename OpT> static LogicalResult verifySampledCrossEntropy(OpT op) {
+  Named dot{"dot", op.getDot().getType()}, dots{"dots", op.getDots().getType()},
+      positive{"positive", op.getPositive().getType()};
+  Type drawn = op.getDrawn().getType();
+  if (failed(expect(op, dot, Form::rows().scalar().element(f32))) ||
+      failed(expectSameDomain(op, {dot, dots})) || failed(expectSameDomain(op, {dot, positive})) ||
+      failed(expect(op, dots, Form::alike(dot.type).vector().element(f32), "one per negative")) ||
+      failed(expect(op, positive, Form::alike(dot.type).scalar().element(i64),
+                    "a catalogue row each")))
+    return failure();
+  Form form = getRowDomain(drawn) ? Form::alike(dot.type) : Form::shared();
+  if (failed(expect(op, {"drawn", drawn}, form.shape(getRowShape(dots.type)).element(i64),
+                    "a number per negative")))
+    return failure();
+  return expectPositive(op, "temperature", op.getTemperature().convertToDouble());
+}
+
+LogicalResult SampledCrossEntropyOp::verify() {
+  if (failed(verifySampledCrossEntropy(*this)))
+    return failure();
+  return expectType(*this, {"result", getType()}, getDot().getType(), "the type of 'dot'");
+}
+
+LogicalResult SampledCrossEntropyGradOp::verify() {
+  if (failed(verifySampledCrossEntropy(*this)) ||
+      failed(expectType(*this, {"gradient", getGradient().getType()}, getDot().getType(),
+                        "the type of 'dot'")) ||
+      failed(expectType(*this, {"ddot", getDdot().getType()}, getDot().getType(),
+                        "the type of 'dot'")))
+    return failure();
+  return expectType(*this, {"ddots", getDdots().getType()}, getDots().getType(),
+                    "the type of 'dots'");
+}

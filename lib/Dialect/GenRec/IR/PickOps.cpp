@@ -83,21 +83,27 @@ GatheredRows SampledSoftmaxOp::countGatheredRows() {
   return getShared() ? GatheredRows{1, negatives} : GatheredRows{1 + negatives, 0};
 }
 
-void SampledSoftmaxOp::buildRowNumbers(OpBuilder &builder, SmallVectorImpl<Value> &numbers) {
-  numbers.push_back(getPositive());
-  if (getDrawn())
-    return numbers.push_back(getDrawn());
-  auto program = (*this)->getParentOfType<ProgramOp>();
+template <typename OpT> static Value buildDrawnBy(OpBuilder &builder, OpT op) {
+  if (op.getDrawn())
+    return op.getDrawn();
+  auto program = op->template getParentOfType<ProgramOp>();
   auto domainOfRows = [&](Value rows) {
     return lookupDomainValue(program, getRowDomain(rows.getType()));
   };
-  Value each = getShared() ? Value() : domainOfRows(getQuery());
-  auto negatives = static_cast<int64_t>(getNegatives());
+  Value each = op.getShared() ? Value() : domainOfRows(op.getQuery());
+  auto negatives = static_cast<int64_t>(op.getNegatives());
   Type type =
-      each ? getRowsType(getRowDomain(getQuery().getType()), {negatives}, builder.getI64Type())
+      each ? getRowsType(getRowDomain(op.getQuery().getType()), {negatives}, builder.getI64Type())
            : RankedTensorType::get({negatives}, builder.getI64Type());
-  numbers.push_back(DrawRowsOp::create(builder, getLoc(), type, domainOfRows(getItems()), each,
-                                       getNegativesAttr(), getStreamAttr()));
+  return DrawRowsOp::create(builder, op.getLoc(), type, domainOfRows(op.getItems()), each,
+                            op.getNegativesAttr(), op.getStreamAttr());
+}
+
+Value SampledSoftmaxOp::buildDrawn(OpBuilder &builder) { return buildDrawnBy(builder, *this); }
+Value SampledSoftmaxGradOp::buildDrawn(OpBuilder &builder) { return buildDrawnBy(builder, *this); }
+
+void SampledSoftmaxOp::buildRowNumbers(OpBuilder &builder, SmallVectorImpl<Value> &numbers) {
+  numbers.append({getPositive(), buildDrawn(builder)});
 }
 
 Operation *SampledSoftmaxOp::buildGatherFrom(OpBuilder &builder, Value source, ValueRange numbers) {

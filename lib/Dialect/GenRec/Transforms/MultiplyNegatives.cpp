@@ -24,7 +24,8 @@ struct SharedNegatives {
   FloatAttr temperature;
   bool bf16;       ///< query and items were rounded before
   Value drawn;     ///< shared i64 [n]
-  Value numbers;   ///< the same, as rows of a step domain
+  Value domain;    ///< a step domain with n rows
+  Value numbers;   ///< `drawn` as its rows
   Value own;       ///< the positive items, rows [d]
   Value negatives; ///< the others, shared [n, d]
   Value dot, dots; ///< of query with both
@@ -33,25 +34,13 @@ struct SharedNegatives {
 
 static bool isRounded(Value factor) { return factor.getDefiningOp<RoundFactorOp>() != nullptr; }
 
-/// The numbers of the negatives, which the op draws unless it has them.
-template <typename OpT> static Value buildDrawn(OpBuilder &builder, OpT op) {
-  if (op.getDrawn())
-    return op.getDrawn();
-  auto program = op->template getParentOfType<ProgramOp>();
-  auto type =
-      RankedTensorType::get({static_cast<int64_t>(op.getNegatives())}, builder.getI64Type());
-  return DrawRowsOp::create(builder, op.getLoc(), type,
-                            lookupDomainValue(program, getRowDomain(op.getItems().getType())),
-                            /*domain=*/Value(), op.getNegativesAttr(), op.getStreamAttr());
-}
-
 template <typename OpT>
 SharedNegatives::SharedNegatives(OpBuilder &builder, OpT op)
     : b(builder, op.getLoc()), query(op.getQuery()), positive(op.getPositive()),
       items(op.getItems()), temperature(op.getTemperatureAttr()),
-      bf16(isRounded(query) && isRounded(items)), drawn(buildDrawn(builder, op)) {
+      bf16(isRounded(query) && isRounded(items)), drawn(op.buildDrawn(builder)) {
   const auto count = static_cast<int64_t>(op.getNegatives());
-  Value domain = getFixedRows(op->template getParentOfType<ProgramOp>(), count);
+  domain = getFixedRows(op->template getParentOfType<ProgramOp>(), count);
   FlatSymbolRefAttr step = cast<DomainType>(domain.getType()).getDomain();
   Type element = cast<RankedTensorType>(items.getType()).getElementType();
   const int64_t width = getRowSize(query.getType());
@@ -88,11 +77,10 @@ static void replace(OpBuilder &builder, SampledSoftmaxGradOp op) {
                        /*bias=*/Value(), /*transposed=*/false, s.bf16);
   Value dnegatives = WeightGradientOp::create(builder, b.loc, s.negatives.getType(),
                                               gradients.getDdots(), s.query, s.bf16);
-  auto domain = s.numbers.getDefiningOp<SharedRowsOp>().getDomain();
   op.getDquery().replaceAllUsesWith(b.add(ofNegatives, b.mul(s.own, gradients.getDdot())));
   op.getDitems().replaceAllUsesWith(
       b.add(scatter(b.mul(s.query, gradients.getDdot()), s.positive),
-            scatter(viewSharedAsRows(builder, b.loc, dnegatives, domain), s.numbers)));
+            scatter(viewSharedAsRows(builder, b.loc, dnegatives, s.domain), s.numbers)));
 }
 
 namespace {

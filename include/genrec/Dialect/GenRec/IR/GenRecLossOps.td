@@ -130,6 +130,10 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_ProductOfRows
       (ins UnitAttr:$bf16));
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$query `,` $positive `,` $items (`drawn` $drawn^)? attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    /// The numbers of the negatives: `drawn`, or those that it makes the program draw.
+    ::mlir::Value buildDrawn(::mlir::OpBuilder &builder);
+  }];
   let hasVerifier = 1;
 }
 
@@ -151,53 +155,10 @@ def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_Take
       GenRec_Rows:$items, GenRec_Rows:$gradient, Optional<GenRec_RowsOrShared>:$drawn), SampledSoftmaxAttributes);
   let results = (outs GenRec_Rows:$dquery, GenRec_Rows:$ditems);
   let assemblyFormat = "$query `,` $positive `,` $items `,` $gradient (`drawn` $drawn^)? attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-defvar SampledCrossEntropyOperands = (ins GenRec_Rows:$dot, GenRec_Rows:$dots,
-    GenRec_Rows:$positive, GenRec_RowsOrShared:$drawn);
-
-def GenRec_SampledCrossEntropyOp : GenRec_Op<"sampled_cross_entropy", [Pure,
-    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
-  let summary = "cross entropy of a positive among drawn negatives, of dot products, per row";
-  let description = [{
-    `genrec.sampled_softmax` of products that are there: `dot`, f32 rows [], is that of the query and
-    its positive, and `dots`, rows [n], are those with the n negatives. `positive` (rows [], -1 for
-    none) and `drawn` (rows [n], or shared [n]) are their i64 numbers. Logits are products /
-    temperature, a negative that is the positive is masked, and a row without a positive has loss 0.
-    `multiply-negatives` makes the op.
-
-    ```mlir
-    %negatives = genrec.draw_rows %items {count = 8 : i64, stream = 2048 : i64} : (!genrec.domain<@items>) -> tensor<8xi64>
-    %loss = genrec.sampled_cross_entropy %age, %user_vector, %target, %negatives {temperature = 0.05 : f64}
-        : (tensor<?xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>,
-           tensor<8xi64>) -> tensor<?xf32, #genrec.rows<@request>>
-    ```
+  let extraClassDeclaration = [{
+    /// The numbers of the negatives: `drawn`, or those that it makes the program draw.
+    ::mlir::Value buildDrawn(::mlir::OpBuilder &builder);
   }];
-  let arguments = !con(SampledCrossEntropyOperands, (ins F64Attr:$temperature));
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$dot `,` $dots `,` $positive `,` $drawn attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_SampledCrossEntropyGradOp : GenRec_Op<"sampled_cross_entropy_grad", [Pure,
-    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
-  let summary = "gradients of sampled_cross_entropy for the dot products";
-  let description = [{
-    `gradient`: f32 rows [], of the loss. All results of a row without a positive are 0. That of `dot` is
-    minus what the negatives get; its probability minus 1 would cancel where it is near 1.
-
-    ```mlir
-    %negatives = genrec.draw_rows %items {count = 8 : i64, stream = 2048 : i64} : (!genrec.domain<@items>) -> tensor<8xi64>
-    %ddot, %ddots = genrec.sampled_cross_entropy_grad %age, %user_vector, %target, %negatives, %age {temperature = 0.05 : f64}
-        : (tensor<?xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>,
-           tensor<8xi64>, tensor<?xf32, #genrec.rows<@request>>)
-        -> (tensor<?xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>)
-    ```
-  }];
-  let arguments = !con(SampledCrossEntropyOperands, (ins GenRec_Rows:$gradient, F64Attr:$temperature));
-  let results = (outs GenRec_Rows:$ddot, GenRec_Rows:$ddots);
-  let assemblyFormat = "$dot `,` $dots `,` $positive `,` $drawn `,` $gradient attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -118,8 +118,8 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
 
     The pass wraps ops with `RowwiseOpInterface`, `fanout` (as an ancestor operand), `pool` (as a
     pooled result), `reduce_rows` (as a reduced result), `embedding_grad`, `scatter_rows` and
-    `sampled_softmax_grad` (as scattered results), and the kernels of `expand-updates`. Constants are moved into bodies.
-    Computation on shared tensors only becomes a kernel over a fixed step domain (`fixed_rows`,
+    `sampled_softmax_grad` (as scattered results), and the kernels of `expand-updates`. Constants are
+    moved into bodies. Computation on shared tensors only becomes a kernel over a fixed step domain (`fixed_rows`,
     `shared_rows`, `rows_as_shared`).
 
     A slice that library ops read in place remains a `slice_columns`, which is a view. Kernels that
