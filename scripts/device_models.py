@@ -1,9 +1,10 @@
 """The examples as `make device` packs them: models, generated data, and the flags that their binaries run with.
 
 All data is drawn from a seed, so that nothing has to be at hand; MovieLens-1M is taken where it is. The size of a job
-is that of a benchmark, or small for tests (`SMALL`). Two models are no examples of their own: `hstu_large`, an HSTU
-whose products and attention are most of a step, and `hstu_movielens`, what benchmarks/hstu_train trains. What a peer on
-the device reads is peer.npz in a model's folder.
+is that of a benchmark, or small for tests (`SMALL`). Three models are no examples of their own: `hstu_large`, an HSTU
+whose products and attention are most of a step, `hstu_large_shared`, the same with negatives that all rows of a batch
+share, and `hstu_movielens`, what benchmarks/hstu_train trains. What a peer on the device reads is peer.npz in a model's
+folder.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -225,12 +227,13 @@ def movielens(folder: Path, sizes: Sizes) -> Made:
 
 HEAD = 128  # columns of a head of the large model
 ITEMS = 50_000  # of its catalogue
+NEGATIVES = 128
 
 
 class Large(gr.Model):
     """HSTU (Zhai et al. 2024) at a size whose products and attention fill a device: the next item of long histories."""
 
-    def __init__(self, items: gr.Catalogue, sizes: Sizes) -> None:
+    def __init__(self, items: gr.Catalogue, sizes: Sizes, shared: bool) -> None:
         super().__init__(optimizer=gr.optim.AdamW(1e-3))
         width = HEAD * sizes.heads
         self.item = gr.Table("item", dim=width, init=gr.init.truncated_normal(0.02))
@@ -242,6 +245,7 @@ class Large(gr.Model):
             for _ in range(sizes.layers)
         ]  # fmt: skip
         self.items = items
+        self.shared = shared
 
     def forward(self, batch: gr.Batch) -> None:
         """Declares the loss."""
@@ -250,23 +254,24 @@ class Large(gr.Model):
             x = block(x)
         gr.loss.sampled_softmax(
             nn.l2_normalize(x), batch.history.next, self.item.l2_normalized(), self.items,
-            negatives=128, temperature=0.05, name="next",
+            negatives=NEGATIVES, shared=self.shared, temperature=0.05, name="next",
         )  # fmt: skip
 
 
-def large_flops(sizes: Sizes) -> float:
+def large_flops(sizes: Sizes, shared: bool) -> float:
     """Multiplications and additions of a training step, without those that only repeat others.
 
     A layer has products of [rows, width] by [width, 4 width] and by [width, width], twice more backward; attention has
-    two products over the pairs of a causal mask forward, four more backward.
+    two products over the pairs of a causal mask forward, four more backward. Shared negatives are a product, too.
     """
     width, rows = HEAD * sizes.heads, sizes.large_batch * sizes.large_events
     products = 3 * 2 * rows * 5 * width * width
     attention = 6 * 2 * sizes.large_batch * sizes.large_events * (sizes.large_events + 1) / 2 * width
-    return float(sizes.layers * (products + attention))
+    negatives = 3 * 2 * rows * NEGATIVES * width if shared else 0
+    return float(sizes.layers * (products + attention) + negatives)
 
 
-def large(folder: Path, sizes: Sizes) -> Made:
+def large(folder: Path, sizes: Sizes, shared: bool = False) -> Made:
     """Histories of equal lengths, so that a step is known before it runs."""
     draw = np.random.default_rng(4)
     users, events = sizes.large_users, sizes.large_events
@@ -280,9 +285,9 @@ def large(folder: Path, sizes: Sizes) -> Made:
     train = folder / "train.parquet"
     packed = Packed(
         train.name, train.name, sizes.large_batch, ["--catalogue", "items={folder}/items.parquet"],
-        ["--mixed-precision"], large_flops(sizes),
+        ["--mixed-precision"], large_flops(sizes, shared),
     )  # fmt: skip
-    model = Large(gr.catalogue(folder / "items.parquet", id="item"), sizes)
+    model = Large(gr.catalogue(folder / "items.parquet", id="item"), sizes, shared)
     return model, gr.Schema.from_parquet(train), packed
 
 
@@ -297,4 +302,4 @@ EXAMPLES: dict[str, Callable[[Path, Sizes], Made]] = {
     "two_tower": two_tower,
 }
 LARGE, MOVIELENS = "hstu_large", "hstu_movielens"
-MODELS = {LARGE: large, MOVIELENS: movielens, **EXAMPLES}
+MODELS = {LARGE: large, f"{LARGE}_shared": partial(large, shared=True), MOVIELENS: movielens, **EXAMPLES}

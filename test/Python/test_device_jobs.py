@@ -400,11 +400,14 @@ def test_times_of_kernels_are_summed_by_class(tmp_path: Path, monkeypatch: pytes
 
 
 def test_models_are_packed_with_what_their_runs_need(tmp_path: Path) -> None:
-    """The large one with its work, the compared one with the peer's arrays and in the peer's order."""
+    """The large ones with their work, the compared one with the peer's arrays and in the peer's order."""
     import device_models
 
     large = device_models.MODELS["hstu_large"](tmp_path / "large", device_models.SMALL)[2].spec()
-    assert large["step_flops"] == device_models.large_flops(device_models.SMALL) and large["train_flags"] == []
+    assert large["step_flops"] == device_models.large_flops(device_models.SMALL, shared=False)
+    assert large["train_flags"] == []
+    shared = device_models.MODELS["hstu_large_shared"](tmp_path / "shared", device_models.SMALL)[2].spec()
+    assert shared["step_flops"] == device_models.large_flops(device_models.SMALL, shared=True) > large["step_flops"]
     compared = device_models.MODELS["hstu_movielens"](tmp_path / "movielens", device_models.SMALL)[2].spec()
     assert compared["train_flags"] == ["--no-shuffle"] and compared["data"] == "drawn, of the shape of MovieLens-1M"
     assert (tmp_path / "movielens" / "peer.npz").exists() and compared["step_flops"] == 0
