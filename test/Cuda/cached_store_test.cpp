@@ -48,6 +48,7 @@ public:
 
   int64_t slots() const { return store.slots(); }
   int64_t keyBytes() const { return store.keyBytes(); }
+  int64_t valueBytes() const { return store.valueBytes(); }
   int64_t uncached() const { return store.uncached(cuda::test::testStream()); }
 
 private:
@@ -140,12 +141,13 @@ Contents contentsOf(const Cached &cached, int64_t dim) {
   return result;
 }
 
-TEST(CudaCachedStore, KeysAreThoseOfTableAndCache) {
+TEST(CudaCachedStore, BytesAreThoseOfTableAndCache) {
+  constexpr int64_t kSlots = 384; // of a cache of 300 rows
   const StoreConfig config = configOf(2, 0);
   const Cached store(config, 300);
-  EXPECT_EQ(store.keyBytes(),
-            HostStore(config).keyBytes() + store.slots() * (1 + 8 + 1 + 1 + 8 + 8))
-      << "a digest, a key, a mark, a score, a count, and where the row is in the host's memory";
+  EXPECT_EQ(store.keyBytes(), HostStore(config).keyBytes() + kSlots * (1 + 8 + 1 + 8))
+      << "a digest, a key, a mark, and where the row is in the host's memory";
+  EXPECT_EQ(store.valueBytes(), HostStore(config).valueBytes() + kSlots * store.rowStride() * 4);
 }
 
 /// Steps of up to three lookups, whose rows are all written at its end.

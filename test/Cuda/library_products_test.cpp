@@ -233,11 +233,11 @@ TEST(LibraryProducts, ContractionsOfFewRows) {
 /// Either side, or both, of the library and of tiles: the bits of sums that round both sides.
 TEST(LibraryProducts, ContractionsOfRoundedRows) {
   std::mt19937_64 random(9);
-  for (auto [rows, k, n] : {std::tuple<int64_t, int64_t, int64_t>(1, 32, 40),
-                            {2600, 40, 32},
-                            {1100, 32, 520}, // added onto, chunk by chunk
-                            {300, 24, 40}}) {
-    const int64_t capacity = rows + 7; // no multiple of what copies are filled up to
+  for (auto [rows, capacity, k, n] : {std::tuple<int64_t, int64_t, int64_t, int64_t>(1, 8, 32, 40),
+                                      {1025, 1025, 32, 40},  // a chunk and a row
+                                      {2600, 2607, 40, 32},  // no multiple of what copies fill
+                                      {1100, 1107, 32, 520}, // added onto, chunk by chunk
+                                      {300, 307, 24, 40}}) {
     auto host = makeRoot(rows, random);
     DeviceDomain domain(*host, nullptr, capacity);
     const std::vector<float> x = rowsOf(rows, capacity, k, random),

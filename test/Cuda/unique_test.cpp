@@ -108,6 +108,36 @@ TEST(Unique, ManyWordsOfBits) {
   }
 }
 
+// Each result is the same whichever others are asked for beside it.
+TEST(Unique, EveryChoiceOfResults) {
+  const Ids ids = randomIds(4099, 700), segments = {0, 2100, 4099};
+  const Found expected = expectedOf(ids, segments);
+  Copy<int64_t> input(ids), offsetsOf(segments);
+  Unique unique("test");
+  for (int asked = 0; asked < 16; ++asked) {
+    SCOPED_TRACE(asked);
+    Copy<int64_t> distinct(Ids(expected.ids.size())), offsets(Ids(segments.size()));
+    Copy<uint32_t> inverse{Numbers(ids.size())}, counts{Numbers(expected.counts.size())},
+        total{Numbers(1)};
+    UniqueResult result;
+    result.total = total.data();
+    if (asked & 1)
+      result.ids = distinct.data();
+    if (asked & 2)
+      result.inverse = inverse.data();
+    if (asked & 4)
+      result.counts = counts.data();
+    if (asked & 8)
+      result.offsets = offsets.data();
+    unique.run(input.data(), 4099, offsetsOf.data(), 2, result, testStream());
+    EXPECT_EQ(total.fetch()[0], expected.ids.size());
+    EXPECT_TRUE(!result.ids || distinct.fetch() == expected.ids);
+    EXPECT_TRUE(!result.inverse || inverse.fetch() == expected.inverse);
+    EXPECT_TRUE(!result.counts || counts.fetch() == expected.counts);
+    EXPECT_TRUE(!result.offsets || offsets.fetch() == expected.offsets);
+  }
+}
+
 TEST(Unique, AnyNumberIsAnId) {
   const Ids ids = {-1, 0, -1, std::numeric_limits<int64_t>::min(), 0, -1};
   EXPECT_EQ(uniqueOf(ids, {0, 6}), expectedOf(ids, {0, 6}));

@@ -152,7 +152,11 @@ RUNS = {
         refused="neither 0 nor 1",
     ),
     "counted": Runs("counted", (), ()),
-    "profiled": Runs("session", (3,), ("--no-shuffle", "--profile", "profile")),
+    "profiled": Runs(
+        "session",
+        (3,),
+        ("--no-shuffle", "--profile", "profile", "--validation", "few.parquet", "--eval-every", "3"),
+    ),
     "many": many("many", *EVALUATED_ON, "many.parquet", predicts=()),
     "many16": many("many16", tolerance=4e-3),
     "moved": many("moved", predicts=()),
