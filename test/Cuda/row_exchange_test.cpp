@@ -46,9 +46,10 @@ public:
       tables.emplace_back(table);
   }
 
-  void setReplicated(const std::vector<std::vector<char>> &replicated) {
-    way.replicated = replicated;
-    exchange.setReplicated(replicated);
+  /// Steps from here on have other replicas, and as many lookups.
+  void become(const Way &other) {
+    way = other;
+    exchange.setReplicated(way.replicated);
   }
 
   Result run(uint64_t seed) {
@@ -257,11 +258,13 @@ TEST_P(DeviceRowExchanges, StepsWithoutSumsAreThoseOfTheHost) {
 TEST_P(DeviceRowExchanges, TablesMayBecomeReplicas) {
   const std::vector<std::vector<char>> *others[] = {&kSome, &kAll};
   onRanks(2, [&](Communicator &comm, Communicator &host) {
-    OnDevice device(comm, 4, {});
-    for (const auto *replicated : {&kNone, others[GetParam() % 2], &kNone}) {
-      device.setReplicated(*replicated);
-      expectEqual(device.run(GetParam()),
-                  runOnHost(host, GetParam(), 4, {.replicated = *replicated}));
+    const RowTravel travel{.requestersDeduplicate = GetParam() > 2};
+    OnDevice device(comm, 4, {.travel = travel});
+    for (const Way &way :
+         {Way{.travel = travel}, Way{.travel = travel, .replicated = *others[GetParam() % 2]},
+          Way{.travel = travel, .entries = 800}}) { // for which all memory grows
+      device.become(way);
+      expectEqual(device.run(GetParam()), runOnHost(host, GetParam(), 4, way));
     }
   });
 }
@@ -313,6 +316,7 @@ TEST_P(DeviceRowExchanges, SumsOfVectorsAreThoseOfTheHost) {
       const PortionRange own = getPortions(portions, host.getRank(), ranks);
       for (int64_t length : {5, 20017}) {
         rt::PortionSums expected(length, portions, host.getRank(), ranks);
+        const int64_t before = sums.getReceivedBytes();
         sums.begin();
         for (int32_t p = own.first; p < own.first + own.count; ++p) {
           std::vector<float> values;
@@ -333,6 +337,10 @@ TEST_P(DeviceRowExchanges, SumsOfVectorsAreThoseOfTheHost) {
         std::vector<float> of(static_cast<size_t>(length));
         expected.reduce(host, of.data());
         EXPECT_EQ(total.fetch(), of);
+        int64_t floats = expected.hasSlices() ? length - expected.sliceSize(host.getRank()) : 0;
+        for (int32_t from = 0; from < ranks; ++from)
+          floats += expected.countFloats(from, host.getRank());
+        EXPECT_EQ(sums.getReceivedBytes() - before, floats * 4);
       }
     });
 }
