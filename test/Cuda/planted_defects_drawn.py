@@ -22,7 +22,7 @@ DRAWN = [
     Defect("what is not finite in a lane's first row is lost", f"{ATTENTION}/bias_gradient.h", "AttentionTimes.NaN*", "fabsf(totals.sum[0])", "0"),
     Defect("a row behind those that are stored is read", f"{ATTENTION}/row_stores.h", "AttentionJoined.WithoutARest", "row < inside && hasColumn", "row <= inside && hasColumn", behind="Rows::Ahead ahead[kRows / kAtOnce] = {};"),
     Defect("scratch of an order has no key for terms of no row", "kernels/cuda/scattered_sums.cu", "ScatteredSums.IntoAPowerOfTwo*", "cuda::orderScratchBytes(count, sum.rows + 1)", "cuda::orderScratchBytes(count, sum.rows)"),
-    Defect("the keys of a table are not counted beside those of its cache", "embedding/cuda/cached_store.cu", "CudaCachedStore.Keys*", "table.keyBytes() + cache.bytes()", "cache.bytes()"),
+    Defect("the keys of a table are not counted beside those of its cache", "embedding/cuda/cached_store.cu", "CudaCachedStore.Bytes*", "table.keyBytes() + cache.bytes()", "cache.bytes()"),
     Defect("all portions of a rank are its first", "ranks/cuda/portion_sums.cu", "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*", "own.first + sum.given++", "own.first"),
     Defect("ids of one table are cut to a table's bits", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.Rows*OfTheHost/*", "isOne ? key : key & ((int64_t(1) << owners.keyBits[store]) - 1)", "key & ((int64_t(1) << owners.keyBits[store]) - 1)"),
     Defect("sums of rows beyond a grid's threads are not placed", "ranks/cuda/row_kernels.cu", "Seeds/DeviceRowExchanges.MoreRowsThanThreads*/*", "threadsInGrid() >> shift", "threadsInGrid()", behind="placeKernel("),
