@@ -82,6 +82,26 @@ genrec.model @parts {
   }
 }
 
+// So has one that is joined of parts of any sizes and stored: 32 threads for 600 elements, not 256 for 1,201.
+// CHECK: emitc.global @row_sizes_mapping{{.*}}"lanes" = 32 : i64, "sharedBytes" = 0 : i64
+genrec.model @sizes {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %c = genrec.constant dense<1.0> : tensor<600xf32>
+    %n = genrec.constant dense<1.0> : tensor<f32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<600xf32>, !genrec.domain<@user>) -> tensor<?x600xf32, #genrec.rows<@user>>
+    %y = genrec.broadcast_rows %n to %user : (tensor<f32>, !genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %s = genrec.row_kernel %user(%x, %y) attributes {name = "sizes", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x600xf32, #genrec.rows<@user>>, tensor<?xf32, #genrec.rows<@user>>) -> tensor<?x1201xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<600xf32>, %w: f32):
+      %e = math.exp %v : vector<600xf32>
+      %both = genrec.row_concat %v, %e, %w : (vector<600xf32>, vector<600xf32>, f32) -> vector<1201xf32>
+      genrec.row_yield %both : vector<1201xf32>
+    }
+    genrec.output "s" %s : tensor<?x1201xf32, #genrec.rows<@user>>
+  }
+}
+
 // A row joined of scalars alone is written by one of its lanes; the others wait for that before they add it up.
 // CHECK: emitc.func @row_of_scalars
 // CHECK: call_opaque "kernels::rowSum"{{.*}}template_args = [300, 32, 1]

@@ -28,7 +28,7 @@
 // OUTLINED-SAME: name = "row_mean_a_and_1_more", passed_domains = array<i64: 1, 0, 2, 0>, pools = @row_mean_a
 // OUTLINED: genrec.launched_kernel "row_mean_a" %[[MEANS]]#0
 // OUTLINED: %[[FAR:.*]]:2 = genrec.launch_columns [@row_far_a, @run_row_far_a_and_1_more](%{{.*}}, %[[MEANS]]#0, %{{.*}}, %[[MEANS]]#1)
-// OUTLINED-SAME: passed_domains = array<i64: 1, 2>}
+// OUTLINED-SAME: passed_domains = array<i64: 1, 2>, shapes = @run_row_far_a_and_1_more_columns}
 // OUTLINED: genrec.launched_kernel "row_far_a" %[[FAR]]#0
 // OUTLINED: genrec.launched_kernel "row_mean_b" %[[MEANS]]#1
 // OUTLINED: genrec.launched_kernel "row_far_b" %[[FAR]]#1

@@ -8,8 +8,8 @@
 using namespace mlir;
 using namespace genrec;
 
-void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<Attribute> bodies,
-                               ArrayRef<ColumnShape> columns) {
+emitc::FuncOp genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name,
+                                        ArrayRef<Attribute> bodies, ArrayRef<ColumnShape> columns) {
   int64_t pointers = 0, most = 0;
   for (const ColumnShape &column : columns) {
     pointers += column.pointers;
@@ -43,6 +43,11 @@ void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<A
     b.callVoid("kernels::runColumns", entry->getArguments(), arguments);
     emitc::ReturnOp::create(b.builder, b.loc, Value());
   }
+  return function;
+}
+
+void genrec::emitColumnShapes(const EmitCBuilder &b, StringRef name,
+                              ArrayRef<ColumnShape> columns) {
   SmallVector<Attribute> shapes;
   for (const ColumnShape &column : columns) {
     Fields fields(b.getContext());
@@ -53,7 +58,6 @@ void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<A
     shapes.push_back(fields.get());
   }
   auto count = static_cast<int64_t>(shapes.size());
-  b.constexprGlobal(name + "_columns",
-                    emitc::ArrayType::get({count}, b.opaque("kernels::ColumnShape")),
+  b.constexprGlobal(name, emitc::ArrayType::get({count}, b.opaque("kernels::ColumnShape")),
                     b.builder.getArrayAttr(shapes));
 }

@@ -18,10 +18,15 @@ struct ColumnShape {
   int64_t leaves = -1, parts = -1; ///< of a column that splits lists
 };
 
-/// Emits the kernel of a launch of columns, whose bodies are the functions `bodies`, and the
-/// description of the columns that the stage passes with it.
-void emitColumnsKernel(const EmitCBuilder &b, llvm::StringRef name,
-                       llvm::ArrayRef<mlir::Attribute> bodies, llvm::ArrayRef<ColumnShape> columns);
+/// Emits the kernel of a launch of columns, whose bodies are the functions `bodies`. Of `columns`
+/// it depends on how many they and their pointers are.
+mlir::emitc::FuncOp emitColumnsKernel(const EmitCBuilder &b, llvm::StringRef name,
+                                      llvm::ArrayRef<mlir::Attribute> bodies,
+                                      llvm::ArrayRef<ColumnShape> columns);
+
+/// Emits the description of the columns that a stage passes with the kernel.
+void emitColumnShapes(const EmitCBuilder &b, llvm::StringRef name,
+                      llvm::ArrayRef<ColumnShape> columns);
 
 } // namespace genrec
 

@@ -54,8 +54,8 @@ private:
   LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index, const Target &target);
   FailureOr<OutlinedFunction> outlineFunction(RowKernelOp kernel, const ModelIndex &index,
                                               const Target &target, KernelForm form);
-  void addColumnsKernel(StringRef name, Location loc, ArrayRef<ColumnShape> shapes,
-                        SmallVector<Attribute> &functions);
+  FlatSymbolRefAttr addColumnsKernel(StringRef name, Location loc, ArrayRef<ColumnShape> columns,
+                                     SmallVector<Attribute> &bodies);
   LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
                                const Target &target);
   LogicalResult outlineJointLaunch(const JointLaunch &joint, const ModelIndex &index,
@@ -163,15 +163,26 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
 // Columns
 //===----------------------------------------------------------------------===//
 
-/// Adds, on a device, the function that runs all columns to those of their programs.
-void OutlineKernelsPass::addColumnsKernel(StringRef name, Location loc,
-                                          ArrayRef<ColumnShape> shapes,
-                                          SmallVector<Attribute> &functions) {
+/// Adds, on a device, the function that runs all columns to `bodies`, those of their programs. As
+/// many columns of the same bodies share it. Returns the description of these columns.
+FlatSymbolRefAttr OutlineKernelsPass::addColumnsKernel(StringRef name, Location loc,
+                                                       ArrayRef<ColumnShape> columns,
+                                                       SmallVector<Attribute> &bodies) {
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
-  std::string function = makeUnique("run_" + name.str(), names);
-  emitColumnsKernel(EmitCBuilder(builder, loc), function, functions, shapes);
-  functions.push_back(FlatSymbolRefAttr::get(&getContext(), function));
+  EmitCBuilder b(builder, loc);
+  emitc::FuncOp function = emitColumnsKernel(b, "run_" + name.str(), bodies, columns);
+  auto [known, isNew] = functions.try_emplace(getCode(function));
+  if (isNew) {
+    known->second = makeUnique(function.getSymName().str(), names);
+    function.setSymName(known->second);
+  } else {
+    function.erase();
+  }
+  bodies.push_back(FlatSymbolRefAttr::get(&getContext(), known->second));
+  std::string shapes = makeUnique(known->second + "_columns", names);
+  emitColumnShapes(b, shapes, columns);
+  return FlatSymbolRefAttr::get(&getContext(), shapes);
 }
 
 /// Creates a row kernel for one column, before `op`.
@@ -218,13 +229,14 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
     // Keys are scalars: a row has one thread.
     shapes.push_back({column.program, rt::kColumnRows, inputs + 1, index.getDomain(domain)});
   }
+  FlatSymbolRefAttr described;
   if (target.hasDevice)
-    addColumnsKernel(getStepOpName(op), op.getLoc(), shapes, functions);
+    described = addColumnsKernel(getStepOpName(op), op.getLoc(), shapes, functions);
   OpBuilder builder(op);
-  auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
-                                        op.getDomains(), builder.getArrayAttr(functions), columns,
-                                        StringAttr(), /*shared_bytes=*/0,
-                                        /*passed_domains=*/{}, /*pools=*/FlatSymbolRefAttr());
+  auto launch = LaunchColumnsOp::create(
+      builder, op.getLoc(), op.getResultTypes(), op.getInputs(), op.getDomains(),
+      builder.getArrayAttr(functions), columns, StringAttr(), /*shared_bytes=*/0,
+      /*passed_domains=*/{}, /*pools=*/FlatSymbolRefAttr(), described);
   copyAttributes(op, describeOrigin(op), getCosts(op), launch);
   op->replaceAllUsesWith(launch);
   op->erase();
@@ -352,12 +364,12 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(const JointLaunch &joint,
     if (isOfLists && kernel != place)
       hoistOperands(kernel, place);
   Location loc = FusedLoc::get(&getContext(), made.locs);
-  addColumnsKernel(name, loc, made.shapes, made.functions);
+  FlatSymbolRefAttr described = addColumnsKernel(name, loc, made.shapes, made.functions);
   OpBuilder builder(place);
   auto launch = LaunchColumnsOp::create(
       builder, loc, ValueRange(made.results).getTypes(), made.inputs, made.domains,
       builder.getArrayAttr(made.functions), made.columns, builder.getStringAttr(name),
-      static_cast<uint64_t>(made.sharedBytes), made.passedDomains, made.pools);
+      static_cast<uint64_t>(made.sharedBytes), made.passedDomains, made.pools, described);
   copyAttributes(place, describeOrigin(isOfLists ? place.getOperation() : launch.getOperation()),
                  made.costs, launch);
   cast<GenRecDialect>(launch->getDialect())

@@ -56,12 +56,10 @@ static bool isOnlyYielded(RowKernelOp kernel, RowConcatOp concat) {
   return kernel.getKernelResultRole(result) == ResultRole::aligned;
 }
 
-/// Whether `value` is such a row, of parts of one size: lanes have elements of these. Parts of all
-/// sizes would leave lanes without work, whatever their number.
+/// Whether `value` is such a row: lanes have elements of its parts, not of the row.
 static bool isJoinedInParts(RowKernelOp kernel, Value value) {
   auto concat = value.getDefiningOp<RowConcatOp>();
-  return concat && isOnlyYielded(kernel, concat) && isVector(concat.getParts().front()) &&
-         llvm::all_equal(concat.getParts().getTypes());
+  return concat && isOnlyYielded(kernel, concat);
 }
 
 /// Whether a body reads or writes optimizer states of a row.

@@ -26,7 +26,7 @@ struct RowMapping {
   /// Elements by which every access to a pack in memory is aligned: 4, 2 or 1.
   int64_t aligned = 1;
   /// Elements of the widest vector that lanes have; 0: the body has scalars alone. Of a row that is
-  /// only read in slices, or joined of equal parts where it is stored, lanes have parts.
+  /// only read in slices, or joined of parts where it is stored, lanes have parts.
   int64_t widest = 0;
   /// Whether the rows of a chunk, whose sums are added up, are worked on at the same time.
   bool isSpread = false;

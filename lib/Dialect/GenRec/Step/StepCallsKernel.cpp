@@ -126,7 +126,7 @@ static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &st
   // The last kernel runs all columns.
   StringRef name = cast<FlatSymbolRefAttr>(launch.getKernels().getValue().back()).getValue();
   SmallVector<Value> operands = {
-      stage.getStep(), b.literal((name + "_columns").str(), b.opaque("kernels::ColumnShape")),
+      stage.getStep(), b.literal(*launch.getShapes(), b.opaque("kernels::ColumnShape")),
       b.literal(name, b.opaque("kernels::ColumnsKernel")),
       stage.makeArray(b.named("pointers_of"), b.voidPointer(), pointers)};
   if (std::optional<StringRef> pools = launch.getPools())

@@ -61,7 +61,8 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
     first column, then of the next. `shared_bytes`: of shared memory, that a block needs.
 
     `passed_domains` has, column by column, the numbers of the domains that the function is passed,
-    and `pools` is a function whose description says how the lists of all columns are split.
+    and `pools` is a function whose description says how the lists of all columns are split. The last
+    of a device's `kernels` runs them all; `shapes` is the description of the columns that it takes.
 
     ```mlir
     %first = genrec.constant dense<0> : tensor<i64>
@@ -77,7 +78,8 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
                        DenseI64ArrayAttr:$columns, OptionalAttr<StrAttr>:$name,
                        DefaultValuedAttr<I64Attr, "0">:$shared_bytes,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$passed_domains,
-                       OptionalAttr<FlatSymbolRefAttr>:$pools);
+                       OptionalAttr<FlatSymbolRefAttr>:$pools,
+                       OptionalAttr<FlatSymbolRefAttr>:$shapes);
   let results = (outs Variadic<GenRec_Rows>:$results);
   let assemblyFormat = "$kernels `(` $inputs `)` `into` `(` $domains `)` attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
