@@ -19,6 +19,10 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.features = 5;
     options.ops = 30;
     break;
+  case 4: // rows of many parts
+    options.features = 3;
+    options.wideJoins = 2;
+    break;
   case 5: // layers over lookups that have no other users
     options.joinedLookups = 2;
     break;
@@ -101,6 +105,8 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
       m.pick(themes)(m);
   for (int64_t i = 0; i < options.joinedScalars; ++i)
     makeJoinedScalars(m);
+  for (int64_t i = 0; i < options.wideJoins; ++i)
+    makeWideJoin(m);
   for (int64_t i = 0; i < options.joinedLookups; ++i)
     makeJoinedLookups(m);
   if (options.alikeLists)

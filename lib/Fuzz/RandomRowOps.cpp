@@ -8,6 +8,12 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
+/// A shared number.
+static Value makeNumber(ModelBuilder &m, float value) {
+  auto type = RankedTensorType::get({}, m.f32());
+  return m.value("constant", type, {}, m.named("value", DenseElementsAttr::get(type, {value})));
+}
+
 /// A unary op. Its operand is first brought into the op's range.
 static bool makeUnary(ModelBuilder &m) {
   Value x = m.find(m.f32(), {}, -1);
@@ -19,10 +25,7 @@ static bool makeUnary(ModelBuilder &m) {
   Type type = x.getType();
   if (m.chance(25)) {
     // softplus(x) + constant: positive and not near 0, where these functions are steep.
-    Value half = m.value(
-        "constant", RankedTensorType::get({}, m.f32()), {},
-        m.named("value", DenseElementsAttr::get(RankedTensorType::get({}, m.f32()), {0.5f})));
-    x = m.value("add", type, {m.value("softplus", type, x), half});
+    x = m.value("add", type, {m.value("softplus", type, x), makeNumber(m, 0.5f)});
     m.offer(m.value(m.pick(positive), type, x));
   } else if (m.chance(15)) {
     m.offer(m.value("exp", type, m.bounded(x)));
@@ -138,6 +141,38 @@ bool fuzz::makeJoinedScalars(ModelBuilder &m) {
   return true;
 }
 
+/// A part of a wide join: as it is, or made of its number, of a constant of its own, or of what
+/// other parts are made of.
+static Value makePart(ModelBuilder &m, Value x, Value shared) {
+  x = m.bounded(x);
+  const int64_t kind = m.integer(0, 3);
+  if (kind == 0)
+    return x;
+  x = m.resize(x, 0);
+  if (kind == 1)
+    return m.value("add", x.getType(), {x, makeNumber(m, 0.125f * m.integer(-8, 8))});
+  return kind == 2 ? m.value("mul", x.getType(), {x, shared}) : m.value("relu", x.getType(), x);
+}
+
+bool fuzz::makeWideJoin(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  Value shared = m.bounded(m.resize(x, 0));
+  SmallVector<Value> parts;
+  for (int64_t i = m.integer(16, 22); i > 0; --i)
+    parts.push_back(makePart(m, m.find(m.f32(), domain, -1), shared));
+  Value joined = m.concat(parts, domain);
+  // A kernel that makes nothing else.
+  const int64_t columns = m.rowSize();
+  m.offer(m.value("linear", m.rows(domain, {columns}, m.f32()),
+                  {joined, m.parameter({getRowSize(joined.getType()), columns})}));
+  if (m.chance(30))
+    m.offer(joined);
+  return true;
+}
+
 /// Whether all rows of `x` come from a table of equal initial values.
 static bool hasEqualElements(Value x) {
   auto lookup = x.getDefiningOp<LookupOp>();
@@ -240,8 +275,8 @@ static Value makePairs(ModelBuilder &m, Value x, int64_t count, bool self, bool 
   for (int64_t i = 0; i < count; ++i)
     for (int64_t j = isUpper ? i : 0; j < (isUpper ? count : i + 1); ++j)
       if (i != j || self)
-        dots.push_back(m.value("row_reduce", scalar,
-                               m.value("mul", vector, {vectors[i], vectors[j]}), sum));
+        dots.push_back(
+            m.value("row_reduce", scalar, m.value("mul", vector, {vectors[i], vectors[j]}), sum));
   const auto pairs = static_cast<int64_t>(dots.size());
   return m.value("concat_columns", m.rows(domain, {pairs}, m.f32()), dots);
 }

@@ -161,6 +161,7 @@ void makeJoinedLookups(ModelBuilder &m);
 bool makeAlikeLists(ModelBuilder &m);
 /// A row joined of scalars alone, and what is made of it: on a device one lane writes all of them.
 bool makeJoinedScalars(ModelBuilder &m);
+bool makeWideJoin(ModelBuilder &m);
 llvm::ArrayRef<Theme> getRowThemes();
 llvm::ArrayRef<Theme> getSequenceThemes();
 /// A block that a device's library multiplies for, with heads that take factors rounded before; false

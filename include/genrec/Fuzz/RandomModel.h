@@ -24,6 +24,7 @@ struct RandomModelOptions {
   int64_t fanouts = 0;    ///< number of fan-outs to try, between features and random ops
   int64_t joinedLookups = 0; ///< number of layers over several lookups that have no other users
   int64_t joinedScalars = 0; ///< number of rows joined of scalars alone to try
+  int64_t wideJoins = 0;     ///< number of rows joined of many parts to try
   bool alikeLists = false;   ///< the same for each list of a parent
   bool bf16 = false;         ///< products round their factors to bfloat16: all, or half of them
   bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows look up by id
@@ -33,8 +34,8 @@ struct RandomModelOptions {
 
   /// Most seeds give small models with the defaults above. Some give a model that is large in one
   /// respect: many tables, a deep tree, long chains of transforms, many fan-outs, layers over
-  /// lookups, catalogues with lists, long rows, lists that are alike. Others have products of
-  /// bfloat16.
+  /// lookups, catalogues with lists, long rows, lists that are alike, rows of many parts. Others have
+  /// products of bfloat16.
   static RandomModelOptions ofSeed(uint64_t seed);
 };
 

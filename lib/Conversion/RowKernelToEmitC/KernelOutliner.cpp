@@ -59,6 +59,11 @@ Value KernelOutliner::getOffset(Value row, int64_t stride) const {
   return stride == 1 ? row : b.mul(row, b.integer(stride));
 }
 
+/// Where the current row of a result begins.
+Value KernelOutliner::getResultOffset(unsigned result) {
+  return getOffset(nest.back().row, getRowAddress(kernel.getResult(result)).stride);
+}
+
 Value KernelOutliner::getSourceRows(RankedTensorType type) {
   if (FlatSymbolRefAttr domain = getRowDomain(type))
     return b.load(b.memberOf(getDomain(b, domain), "count", b.i64()));
@@ -127,10 +132,8 @@ public:
   Value getRow(unsigned result) override {
     Value &pointer = rows[result];
     if (!pointer) {
-      const EmitCBuilder &b = outer.b;
-      int64_t stride = getRowAddress(outer.kernel.getResult(result)).stride;
-      Value offset = outer.getOffset(outer.nest.back().row, stride);
-      pointer = EmitCBuilder::kept(b.named("to").add(outer.resultPointers[result], offset));
+      Value offset = outer.getResultOffset(result);
+      pointer = EmitCBuilder::kept(outer.b.named("to").add(outer.resultPointers[result], offset));
     }
     return pointer;
   }
@@ -147,7 +150,7 @@ public:
     if (const Pooled *pool = find(result))
       combine(b, *pool, pool->place, value);
     else
-      b.storeElement(outer.resultPointers[result], outer.nest.back().row, value);
+      b.storeElement(outer.resultPointers[result], outer.getResultOffset(result), value);
   }
 
 private:

@@ -140,6 +140,7 @@ private:
   size_t getParentsBegin(mlir::FlatSymbolRefAttr ancestor) const;
   /// The offset of row `row`.
   mlir::Value getOffset(mlir::Value row, int64_t stride) const;
+  mlir::Value getResultOffset(unsigned result);
   mlir::Value getSourceRows(mlir::RankedTensorType type);
 
   RowKernelOp kernel;

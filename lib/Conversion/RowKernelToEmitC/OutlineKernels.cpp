@@ -1,5 +1,6 @@
 //===- OutlineKernels.cpp - turns row kernels into functions --------------===//
 
+#include "ColumnJoin.h"
 #include "ColumnsKernel.h"
 #include "CudaKernelTarget.h"
 #include "KernelOutliner.h"
@@ -60,6 +61,8 @@ private:
                                const Target &target);
   LogicalResult outlineJointLaunch(const JointLaunch &joint, const ModelIndex &index,
                                    const Target &target);
+  LogicalResult outlineColumnJoin(RowKernelOp kernel, RowConcatOp join, const ModelIndex &index,
+                                  const Target &target);
 
   llvm::StringMap<std::string> functions; ///< names, by code
   llvm::StringSet<> names;
@@ -385,6 +388,36 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(const JointLaunch &joint,
   return success();
 }
 
+/// On a device: one launch of the parts that `kernel` joins, a column each.
+LogicalResult OutlineKernelsPass::outlineColumnJoin(RowKernelOp kernel, RowConcatOp join,
+                                                    const ModelIndex &index,
+                                                    const Target &target) {
+  JointColumns made;
+  SmallVector<int64_t> offsets;
+  for (const JoinedPart &part : splitJoin(kernel, join)) {
+    FailureOr<OutlinedFunction> function =
+        outlineFunction(part.kernel, index, target, KernelForm::column);
+    if (failed(function))
+      return failure();
+    made.add(part.kernel, *function, index);
+    offsets.push_back(part.offset);
+    part.kernel->erase();
+  }
+  const std::string name = getStepOpName(kernel);
+  FlatSymbolRefAttr described = addColumnsKernel(name, kernel.getLoc(), made.shapes, made.functions);
+  OpBuilder builder(kernel);
+  auto launch = LaunchColumnsOp::create(
+      builder, getLocOfLines(kernel), kernel.getResultTypes(), made.inputs, made.domains,
+      builder.getArrayAttr(made.functions), made.columns, builder.getStringAttr(name),
+      static_cast<uint64_t>(made.sharedBytes), made.passedDomains, /*pools=*/FlatSymbolRefAttr(),
+      described, offsets);
+  copyAttributes(kernel, describeOrigin(kernel), getCosts(kernel), launch);
+  kernel->replaceAllUsesWith(launch);
+  kernel->erase();
+  ++launches;
+  return success();
+}
+
 /// Records at each feature the table that its ids are looked up in, as this cannot be found any
 /// more once the bodies of columns are functions.
 static void noteTables(const ModelIndex &index) {
@@ -410,9 +443,15 @@ LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const Target &targ
     llvm::DenseSet<Operation *> areJoint;
     for (const JointLaunch &joint : launches)
       areJoint.insert_range(joint.kernels);
-    for (auto kernel : llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>()))
-      if (!areJoint.contains(kernel) && failed(outlineKernel(kernel, index, target)))
+    for (auto kernel :
+         llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>())) {
+      RowConcatOp join = target.hasDevice ? findColumnJoin(kernel) : RowConcatOp();
+      if (areJoint.contains(kernel))
+        continue;
+      if (failed(join ? outlineColumnJoin(kernel, join, index, target)
+                      : outlineKernel(kernel, index, target)))
         return failure();
+    }
     for (const JointLaunch &joint : launches)
       if (failed(outlineJointLaunch(joint, index, target)))
         return failure();

@@ -65,9 +65,8 @@ bool genrec::isParameterUpdate(Operation *op) {
   return llvm::all_of(kernel.getBody().front(), isElementwise);
 }
 
-/// Whether a block of a device has room for a row of values of `type` as a column: of floats, which
-/// are reduced in 32 KiB of shared memory at most.
-static bool fitsColumn(Type type) {
+// Of floats, which are reduced in 32 KiB of shared memory at most.
+bool genrec::fitsColumn(Type type) {
   if (auto row = dyn_cast<RowType>(type))
     return row.getWidth() <= rt::kMostColumnWidth;
   auto vector = dyn_cast<VectorType>(type);
@@ -75,21 +74,23 @@ static bool fitsColumn(Type type) {
          (vector.getElementType().isF32() && vector.getNumElements() <= rt::kMostColumnWidth);
 }
 
+bool genrec::fitsColumn(Operation &op) {
+  return (isElementwise(op) || isa<vector::ReductionOp>(op)) &&
+         llvm::all_of(op.getResultTypes(), [](Type type) { return fitsColumn(type); });
+}
+
 /// Whether each row of `kernel` is made, or reduced, by itself, in the room of a column.
-static bool fitsColumn(RowKernelOp kernel) {
+static bool runsAsColumn(RowKernelOp kernel) {
   Block &body = kernel.getBody().front();
-  auto fits = [](Type type) { return fitsColumn(type); };
-  return llvm::all_of(body.getArgumentTypes(), fits) && llvm::all_of(body, [&](Operation &op) {
-           return (isElementwise(op) || isa<vector::ReductionOp>(op)) &&
-                  llvm::all_of(op.getResultTypes(), fits);
-         });
+  return llvm::all_of(body.getArgumentTypes(), [](Type type) { return fitsColumn(type); }) &&
+         llvm::all_of(body, [](Operation &op) { return fitsColumn(op); });
 }
 
 Operation *genrec::getReductionReader(Operation *op) {
   auto kernel = dyn_cast<RowKernelOp>(op);
   if (!kernel || kernel.getNumResults() != 1 || storesRows(kernel) || getRowBlock(kernel) ||
       !kernel.getDomain().getDefiningOp<ParameterRowsOp>() || !readsOwnRows(kernel) ||
-      !fitsColumn(kernel))
+      !runsAsColumn(kernel))
     return nullptr;
   OpResult result = kernel->getResult(0);
   if (kernel.getKernelResultRole(0) != ResultRole::aligned ||
@@ -127,7 +128,7 @@ static bool isListKernel(RowKernelOp kernel) {
       return false;
     pooled = isPooled ? domain : pooled;
   }
-  return fitsColumn(kernel);
+  return runsAsColumn(kernel);
 }
 
 /// How many domains the rows of an operand or result are above those of `kernel`; 0, too, for what

@@ -82,6 +82,11 @@ RowAddress genrec::getRowAddress(Value value) {
   std::optional<AliasedRows> alias;
   if (step && step.getStepKind() == StepKind::view)
     alias = step.getAliasedRows(result.getResultNumber());
+  auto kernel = result ? dyn_cast<RowKernelOp>(result.getOwner()) : RowKernelOp();
+  if (auto place = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(
+                                GenRecDialect::JoinedAtAttrHelper::getNameStr())
+                          : DenseI64ArrayAttr())
+    return {value, place[0], place[1]};
   if (!alias) {
     BufferAttr planned = getPlannedBuffer(value);
     bool isPadded = planned && planned.getStride();

@@ -69,7 +69,7 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
 
 namespace {
 /// A column of a launch: its kernel, the domain of its rows, and its pointers: of its inputs, then
-/// of its part of a result or of its results; then where parts of its lists go, which the launch
+/// of its part of a result, or of rows, or of its results; then where parts of its lists go, which the launch
 /// fills in, and the domains that it is passed.
 struct LaunchedColumn {
   StringRef kernel;
@@ -96,6 +96,9 @@ static SmallVector<LaunchedColumn> getColumns(LaunchColumnsOp launch, StageBuild
       column.domain = stack.getParts()[part];
       column.pointers.push_back(
           stage.getPartPointer(launch.getResult(number), stack.getResult(), part));
+    } else if (ArrayRef<int64_t> offsets = launch.getOffsets(); !offsets.empty()) {
+      Value joined = stage.getPointer(launch.getResult(0));
+      column.pointers.push_back(b.add(joined, b.integer(offsets[columns.size()])));
     } else {
       for (Value result : launch.getResults().slice(columns.size() * resultCount, resultCount))
         column.pointers.push_back(stage.getPointer(result));

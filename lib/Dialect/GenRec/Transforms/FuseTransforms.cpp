@@ -1,7 +1,7 @@
 //===- FuseTransforms.cpp - keys of all columns in one launch -------------===//
 
 #include "Batch.h"
-#include "ColumnPrograms.h"
+#include "ColumnBodies.h"
 #include "Decisions.h"
 #include "IdBits.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
@@ -118,7 +118,9 @@ LogicalResult Fuser::fuse(ArrayRef<MergedKeysOp> keys) {
   }
   OpBuilder builder(MergedKeysOp(keys.back()));
   Location loc = FusedLoc::get(program.getContext(), locations);
-  SmallVector<Value> inputs = shared.makeInputs(builder, loc);
+  SmallVector<Value> inputs;
+  for (ArrayRef<Value> ofColumn : shared.makeInputs(builder, loc))
+    llvm::append_range(inputs, ofColumn);
   auto name = builder.getStringAttr("keys");
   auto op = TransformColumnsOp::create(builder, loc, types, inputs, domains, numbers, name,
                                        shared.size());

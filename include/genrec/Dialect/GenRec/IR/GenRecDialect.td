@@ -51,6 +51,8 @@ def GenRec_Dialect : Dialect {
     "::mlir::ArrayAttr":$costs,              // outline-kernels, on a launch: its kernel's `#genrec.cost`
     "::mlir::StringAttr":$origin,            // outline-kernels, on a launch: the model's ops it came from
     "::mlir::StringAttr":$ops,               // form-row-kernels: what a fused kernel was made of
+    "::mlir::DenseI64ArrayAttr":$joined_at,  // outline-kernels, while it splits a join: the column of
+                                             //   its rows that a part begins at, and their stride
     "::mlir::FlatSymbolRefAttr":$table,      // outline-kernels, on a feature: the table its ids feed
     // On a program.
     "::mlir::ArrayAttr":$buffers,            // plan-memory: a `#genrec.buffer` each

@@ -64,6 +64,9 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
     and `pools` is a function whose description says how the lists of all columns are split. The last
     of a device's `kernels` runs them all; `shapes` is the description of the columns that it takes.
 
+    Where a device makes one from a kernel that joins many parts, each part is a column, and `offsets`
+    says where its part of the only result begins.
+
     ```mlir
     %first = genrec.constant dense<0> : tensor<i64>
     %second = genrec.constant dense<2305843009213693952> : tensor<i64>
@@ -79,7 +82,8 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
                        DefaultValuedAttr<I64Attr, "0">:$shared_bytes,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$passed_domains,
                        OptionalAttr<FlatSymbolRefAttr>:$pools,
-                       OptionalAttr<FlatSymbolRefAttr>:$shapes);
+                       OptionalAttr<FlatSymbolRefAttr>:$shapes,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$offsets);
   let results = (outs Variadic<GenRec_Rows>:$results);
   let assemblyFormat = "$kernels `(` $inputs `)` `into` `(` $domains `)` attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{

@@ -1,12 +1,12 @@
 //===- ColumnPrograms.h - column programs -----------------------*- C++ -*-===//
 //
-// The chain of transforms of a column becomes a body for one row. Columns whose bodies differ only
-// in constants share one *column program*; these constants then become operands of the columns.
+// What makes a column's rows is a body for one of them. Columns whose bodies differ only in
+// constants share one *column program*; these constants then become operands of the columns.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_COLUMNPROGRAMS_H
-#define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_COLUMNPROGRAMS_H
+#ifndef GENREC_DIALECT_GENREC_IR_COLUMNPROGRAMS_H
+#define GENREC_DIALECT_GENREC_IR_COLUMNPROGRAMS_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
@@ -17,23 +17,13 @@
 
 namespace genrec {
 
-/// A column: ids, their valid mask, and the tag of their table.
-struct ColumnSpec {
-  mlir::Value ids, valid; ///< `valid` may be null
-  int64_t tag = 0;
-};
-
 /// The body of one column. Its block has an argument per input.
 struct ColumnBody {
-  mlir::FlatSymbolRefAttr domain; ///< whose rows the keys are
+  mlir::FlatSymbolRefAttr domain; ///< whose rows it makes
   llvm::SmallVector<mlir::Value> inputs;
   std::unique_ptr<mlir::Block> block;
   llvm::SmallVector<mlir::Operation *> transforms; ///< the ops that became part of it
 };
-
-/// Builds the body that yields the key of `column`. Results of ops that cannot be part of a body
-/// become inputs.
-mlir::FailureOr<ColumnBody> buildColumnBody(mlir::MLIRContext *context, const ColumnSpec &column);
 
 /// Assigns columns to column programs.
 class ColumnPrograms {
@@ -44,9 +34,10 @@ public:
 
   /// Moves the body of `program` into `region`. Call it after all columns have been added.
   void fill(unsigned program, mlir::Region &region) const;
-  /// The operands of the columns, in the order in which the columns were added. New constants are
-  /// created at the builder's insertion point.
-  llvm::SmallVector<mlir::Value> makeInputs(mlir::OpBuilder &builder, mlir::Location loc) const;
+  /// The operands of each column, in the order in which the columns were added: its inputs, then
+  /// constants, which are created at the builder's insertion point.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> makeInputs(mlir::OpBuilder &builder,
+                                                               mlir::Location loc) const;
 
 private:
   struct Program {
@@ -66,4 +57,4 @@ private:
 
 } // namespace genrec
 
-#endif // GENREC_LIB_DIALECT_GENREC_TRANSFORMS_COLUMNPROGRAMS_H
+#endif // GENREC_DIALECT_GENREC_IR_COLUMNPROGRAMS_H
