@@ -390,8 +390,7 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(const JointLaunch &joint,
 
 /// On a device: one launch of the parts that `kernel` joins, a column each.
 LogicalResult OutlineKernelsPass::outlineColumnJoin(RowKernelOp kernel, RowConcatOp join,
-                                                    const ModelIndex &index,
-                                                    const Target &target) {
+                                                    const ModelIndex &index, const Target &target) {
   JointColumns made;
   SmallVector<int64_t> offsets;
   for (const JoinedPart &part : splitJoin(kernel, join)) {
@@ -404,7 +403,8 @@ LogicalResult OutlineKernelsPass::outlineColumnJoin(RowKernelOp kernel, RowConca
     part.kernel->erase();
   }
   const std::string name = getStepOpName(kernel);
-  FlatSymbolRefAttr described = addColumnsKernel(name, kernel.getLoc(), made.shapes, made.functions);
+  FlatSymbolRefAttr described =
+      addColumnsKernel(name, kernel.getLoc(), made.shapes, made.functions);
   OpBuilder builder(kernel);
   auto launch = LaunchColumnsOp::create(
       builder, getLocOfLines(kernel), kernel.getResultTypes(), made.inputs, made.domains,

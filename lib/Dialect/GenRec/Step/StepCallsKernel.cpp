@@ -69,8 +69,8 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
 
 namespace {
 /// A column of a launch: its kernel, the domain of its rows, and its pointers: of its inputs, then
-/// of its part of a result, or of rows, or of its results; then where parts of its lists go, which the launch
-/// fills in, and the domains that it is passed.
+/// of its part of a result, or of rows, or of its results; then where parts of its lists go, which
+/// the launch fills in, and the domains that it is passed.
 struct LaunchedColumn {
   StringRef kernel;
   Value domain;
