@@ -110,6 +110,7 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
     steps.add("fold-epilogues", createFoldEpilogues());
   FormRowKernelsOptions kernels;
   kernels.opt = options.opt;
+  kernels.wideJoins = options.target == TargetKind::cuda;
   steps.add("form-row-kernels", createFormRowKernels(kernels));
 }
 

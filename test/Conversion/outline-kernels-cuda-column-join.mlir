@@ -8,7 +8,7 @@
 // CHECK: genrec.launch @row_make
 // CHECK: genrec.launch_columns [@row_wide, @row_wide_2, @run_row_wide](%{{[^,]*}}, %[[X:[^,]*]], %[[ONE:[^,]*]], %{{[^,]*}}, %[[TWO:[^,]*]],
 // CHECK-SAME: into(
-// CHECK-SAME: name = "row_wide", offsets = array<i64: 4, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21>, shapes = @run_row_wide_columns}
+// CHECK-SAME: name = "row_wide", places = array<i64: 0, 4, 0, 8, 0, 9, {{.*}}, 0, 21>, shapes = @run_row_wide_columns}
 // CHECK-NOT: genrec.joined_at
 // CHECK: emitc.func @row_wide(
 // CHECK: emitc.func @row_wide_2(

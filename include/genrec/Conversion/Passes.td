@@ -26,7 +26,7 @@ def OutlineKernels : Pass<"genrec-outline-kernels", "::mlir::ModuleOp"> {
     its lanes the elements of a phase. Kernels that one launch runs there (`getJointLaunches`) become
     a `genrec.launch_columns`: updates and reductions of parameters, and kernels that do the same
     for several lists, each of which leaves a `genrec.launched_kernel` where it was. A kernel that
-    only joins 16 parts and more becomes one, too, with a column for each part.
+    joins 16 parts and more becomes one, too, with a column for each part and each other result.
 
     There are no preconditions besides valid row kernels. A body op that has no loop form is an
     error with its location.

@@ -15,9 +15,6 @@
 using namespace mlir;
 using namespace genrec;
 
-/// Of fewer parts a thread makes all without much delay, and reads once what several are made of.
-static constexpr size_t kFewestParts = 16;
-
 namespace {
 /// What of a kernel's body a part is made of: ops in their order, and arguments.
 struct PartBody {
@@ -51,28 +48,59 @@ static bool mayRead(Value input, BlockArgument argument, OperandRole role) {
          !isAddedByReader(input) && !getRowsParameter(input) && fitsColumn(argument.getType());
 }
 
-RowConcatOp genrec::findColumnJoin(RowKernelOp kernel) {
-  if (kernel.getNumResults() != 1 || getRowBlock(kernel) ||
-      kernel.getKernelResultRole(0) != ResultRole::aligned)
-    return {};
+/// Whether each column of `kernel` can make its rows by itself.
+static bool isOfColumns(RowKernelOp kernel) {
   Block &body = kernel.getBody().front();
-  auto join = body.getTerminator()->getOperand(0).getDefiningOp<RowConcatOp>();
-  if (!join || !join->hasOneUse() || join.getParts().size() < kFewestParts ||
-      !getElementTypeOrSelf(join.getType()).isF32())
-    return {};
   for (auto [input, argument, role] :
        llvm::zip(kernel.getInputs(), body.getArguments(),
                  kernel.getOperandRoles().getAsRange<OperandRoleAttr>()))
     if (!mayRead(input, argument, role.getValue()))
-      return {};
+      return false;
+  for (auto [number, result] : llvm::enumerate(kernel.getResults()))
+    if (kernel.getKernelResultRole(number) != ResultRole::aligned ||
+        getElementTypeOrSelf(result.getType()).isBF16())
+      return false;
+  return !getRowBlock(kernel) && !storesRows(kernel);
+}
+
+namespace {
+/// A value that a column makes, and where it begins in the rows of a result.
+struct Column {
+  Value value;
+  unsigned result;
+  int64_t offset;
+};
+} // namespace
+
+/// The columns of a kernel that makes a wide join; none of other kernels.
+static SmallVector<Column> findColumns(RowKernelOp kernel) {
+  if (!isOfColumns(kernel))
+    return {};
+  Block &body = kernel.getBody().front();
+  SmallVector<Column> columns;
+  llvm::SmallPtrSet<Operation *, 2> joins;
+  for (auto [number, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    auto join = value.getDefiningOp<RowConcatOp>();
+    int64_t offset = 0;
+    if (!join || !join->hasOneUse() || join.getParts().size() < kFewestColumns) {
+      columns.push_back({value, static_cast<unsigned>(number), offset});
+      continue;
+    }
+    joins.insert(join);
+    for (Value part : join.getParts()) {
+      columns.push_back({part, static_cast<unsigned>(number), offset});
+      offset += isVector(part) ? getExtent(part) : 1;
+    }
+  }
+  auto fits = [&](Operation &op) { return joins.contains(&op) || fitsColumn(op); };
   size_t ops = 0;
-  for (Value part : join.getParts())
-    ops += PartBody(part).ops.size();
-  // What parts share is made for each of them.
-  const auto own = static_cast<size_t>(llvm::range_size(body.without_terminator()));
-  const bool fits = llvm::all_of(body.without_terminator(),
-                                 [&](Operation &op) { return &op == join || fitsColumn(op); });
-  return fits && ops <= 2 * own ? join : RowConcatOp();
+  for (const Column &column : columns)
+    ops += PartBody(column.value).ops.size();
+  // What columns share is made for each of them.
+  if (joins.empty() || !llvm::all_of(body.without_terminator(), fits) ||
+      ops > 2 * static_cast<size_t>(llvm::range_size(body.without_terminator())))
+    return {};
+  return columns;
 }
 
 /// The body of one part, whose inputs are those of `kernel`.
@@ -104,27 +132,24 @@ static RowKernelOp createPart(RowKernelOp kernel, Value part, ArrayRef<Value> in
   Location loc = part.getDefiningOp() ? part.getLoc() : inputs.front().getLoc();
   Type type = getRowsType(domainOf(kernel.getDomain()), shape, getElementTypeOrSelf(part));
   auto made = RowKernelOp::create(builder, loc, type, kernel.getDomain(), inputs,
-                                  builder.getArrayAttr(roles), kernel.getResultRoles(),
+                                  builder.getArrayAttr(roles),
+                                  builder.getArrayAttr(kernel.getResultRoles()[0]),
                                   /*pool_kinds=*/ArrayAttr(), kernel.getNameAttr());
   made->setAttr(GenRecDialect::JoinedAtAttrHelper::getNameStr(),
                 builder.getDenseI64ArrayAttr(place));
   return made;
 }
 
-SmallVector<JoinedPart> genrec::splitJoin(RowKernelOp kernel, RowConcatOp join) {
-  SmallVector<std::pair<Value, int64_t>> parts; // that are made here, and where
+SmallVector<ColumnPart> genrec::splitJoin(RowKernelOp kernel) {
+  SmallVector<Column> columns = findColumns(kernel);
+  llvm::erase_if(columns, [&](const Column &column) {
+    auto argument = dyn_cast<BlockArgument>(column.value);
+    return argument && isJoinedInPlace(kernel, kernel.getInputs()[argument.getArgNumber()]);
+  });
   SmallVector<unsigned> numbers;
   ColumnPrograms programs;
-  int64_t next = 0;
-  for (Value part : join.getParts()) {
-    const int64_t offset = next;
-    next += isVector(part) ? getExtent(part) : 1;
-    auto argument = dyn_cast<BlockArgument>(part);
-    if (argument && isJoinedInPlace(kernel, kernel.getInputs()[argument.getArgNumber()]))
-      continue;
-    parts.emplace_back(part, offset);
-    numbers.push_back(programs.add(buildBody(kernel, part)));
-  }
+  for (const Column &column : columns)
+    numbers.push_back(programs.add(buildBody(kernel, column.value)));
   llvm::DenseMap<Value, Attribute> roles;
   for (auto [input, role] : llvm::zip(kernel.getInputs(), kernel.getOperandRoles()))
     roles[input] = role;
@@ -135,16 +160,16 @@ SmallVector<JoinedPart> genrec::splitJoin(RowKernelOp kernel, RowConcatOp join) 
       return known;
     return cast<RankedTensorType>(input.getType()).getRank() > 0 ? edges : constant;
   };
-  const int64_t stride = getRowAddress(kernel->getResult(0)).stride;
   OpBuilder builder(kernel);
-  SmallVector<JoinedPart> made;
-  for (auto [part, program, inputs] :
-       llvm::zip_equal(parts, numbers, programs.makeInputs(builder, builder.getUnknownLoc()))) {
+  SmallVector<ColumnPart> parts;
+  for (auto [column, program, inputs] :
+       llvm::zip_equal(columns, numbers, programs.makeInputs(builder, builder.getUnknownLoc()))) {
+    const int64_t stride = getRowAddress(kernel->getResult(column.result)).stride;
     RowKernelOp own =
-        createPart(kernel, part.first, inputs,
-                   llvm::map_to_vector(ArrayRef<Value>(inputs), getRole), {part.second, stride});
+        createPart(kernel, column.value, inputs,
+                   llvm::map_to_vector(ArrayRef<Value>(inputs), getRole), {column.offset, stride});
     programs.fill(program, own.getBody());
-    made.push_back({own, part.second});
+    parts.push_back({own, column.result, column.offset});
   }
-  return made;
+  return parts;
 }

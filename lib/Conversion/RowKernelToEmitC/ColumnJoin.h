@@ -13,21 +13,18 @@
 
 namespace genrec {
 
-/// A part of a join: the kernel that makes it, whose rows lie in those that are joined
-/// (`genrec.joined_at`), and the column that it begins at.
-struct JoinedPart {
-  RowKernelOp kernel;
-  int64_t offset;
+/// A kernel that makes a part of a join, or another result of the kernel that joins.
+struct ColumnPart {
+  RowKernelOp kernel; ///< `genrec.joined_at`: where its rows lie
+  unsigned result;    ///< of the kernel that joins
+  int64_t offset;     ///< in rows of this result
 };
 
-/// The join of many parts that `kernel` is for, which are made of rows that it reads by themselves;
-/// null for other kernels.
-RowConcatOp findColumnJoin(RowKernelOp kernel);
-
-/// Creates, before `kernel`, kernels of the parts that it joins; of a part that is stored in the
-/// joined rows before (`plan-memory`) there is none. Those that differ in constants alone have one
-/// body, which reads these.
-llvm::SmallVector<JoinedPart> splitJoin(RowKernelOp kernel, RowConcatOp join);
+/// Of a kernel that makes a wide join (`kFewestColumns`) of rows that each part reads by itself:
+/// creates, before it, kernels of the parts, and of its other results. Of a part that is stored in
+/// the joined rows before (`plan-memory`) there is none. Kernels that differ in constants alone
+/// have one body, which reads these. Of other kernels there are no parts.
+llvm::SmallVector<ColumnPart> splitJoin(RowKernelOp kernel);
 
 } // namespace genrec
 

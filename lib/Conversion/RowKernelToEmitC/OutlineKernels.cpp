@@ -61,8 +61,8 @@ private:
                                const Target &target);
   LogicalResult outlineJointLaunch(const JointLaunch &joint, const ModelIndex &index,
                                    const Target &target);
-  LogicalResult outlineColumnJoin(RowKernelOp kernel, RowConcatOp join, const ModelIndex &index,
-                                  const Target &target);
+  LogicalResult outlineColumnJoin(RowKernelOp kernel, ArrayRef<ColumnPart> parts,
+                                  const ModelIndex &index, const Target &target);
 
   llvm::StringMap<std::string> functions; ///< names, by code
   llvm::StringSet<> names;
@@ -388,18 +388,18 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(const JointLaunch &joint,
   return success();
 }
 
-/// On a device: one launch of the parts that `kernel` joins, a column each.
-LogicalResult OutlineKernelsPass::outlineColumnJoin(RowKernelOp kernel, RowConcatOp join,
+/// On a device: one launch of `parts`, a column each, in place of the kernel that joins them.
+LogicalResult OutlineKernelsPass::outlineColumnJoin(RowKernelOp kernel, ArrayRef<ColumnPart> parts,
                                                     const ModelIndex &index, const Target &target) {
   JointColumns made;
-  SmallVector<int64_t> offsets;
-  for (const JoinedPart &part : splitJoin(kernel, join)) {
+  SmallVector<int64_t> places;
+  for (ColumnPart part : parts) {
     FailureOr<OutlinedFunction> function =
         outlineFunction(part.kernel, index, target, KernelForm::column);
     if (failed(function))
       return failure();
     made.add(part.kernel, *function, index);
-    offsets.push_back(part.offset);
+    places.append({part.result, part.offset});
     part.kernel->erase();
   }
   const std::string name = getStepOpName(kernel);
@@ -410,7 +410,7 @@ LogicalResult OutlineKernelsPass::outlineColumnJoin(RowKernelOp kernel, RowConca
       builder, getLocOfLines(kernel), kernel.getResultTypes(), made.inputs, made.domains,
       builder.getArrayAttr(made.functions), made.columns, builder.getStringAttr(name),
       static_cast<uint64_t>(made.sharedBytes), made.passedDomains, /*pools=*/FlatSymbolRefAttr(),
-      described, offsets);
+      described, places);
   copyAttributes(kernel, describeOrigin(kernel), getCosts(kernel), launch);
   kernel->replaceAllUsesWith(launch);
   kernel->erase();
@@ -445,11 +445,13 @@ LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const Target &targ
       areJoint.insert_range(joint.kernels);
     for (auto kernel :
          llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>())) {
-      RowConcatOp join = target.hasDevice ? findColumnJoin(kernel) : RowConcatOp();
       if (areJoint.contains(kernel))
         continue;
-      if (failed(join ? outlineColumnJoin(kernel, join, index, target)
-                      : outlineKernel(kernel, index, target)))
+      SmallVector<ColumnPart> parts;
+      if (target.hasDevice)
+        parts = splitJoin(kernel);
+      if (failed(parts.empty() ? outlineKernel(kernel, index, target)
+                               : outlineColumnJoin(kernel, parts, index, target)))
         return failure();
     }
     for (const JointLaunch &joint : launches)

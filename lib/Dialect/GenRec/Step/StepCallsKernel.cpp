@@ -96,9 +96,10 @@ static SmallVector<LaunchedColumn> getColumns(LaunchColumnsOp launch, StageBuild
       column.domain = stack.getParts()[part];
       column.pointers.push_back(
           stage.getPartPointer(launch.getResult(number), stack.getResult(), part));
-    } else if (ArrayRef<int64_t> offsets = launch.getOffsets(); !offsets.empty()) {
-      Value joined = stage.getPointer(launch.getResult(0));
-      column.pointers.push_back(b.add(joined, b.integer(offsets[columns.size()])));
+    } else if (ArrayRef<int64_t> places = launch.getPlaces(); !places.empty()) {
+      ArrayRef<int64_t> place = places.slice(2 * columns.size(), 2);
+      Value result = stage.getPointer(launch.getResult(place[0]));
+      column.pointers.push_back(place[1] ? b.add(result, b.integer(place[1])) : result);
     } else {
       for (Value result : launch.getResults().slice(columns.size() * resultCount, resultCount))
         column.pointers.push_back(stage.getPointer(result));

@@ -107,7 +107,7 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
   }
 
   LogicalResult formFused(ProgramOp program) {
-    KernelPlanner planner(program, /*recompute=*/opt >= 2);
+    KernelPlanner planner(program, /*recompute=*/opt >= 2, wideJoins);
     std::vector<KernelPlan> plans = planner.run();
     noteKept(program, planner);
     DenseMap<Operation *, unsigned> positions;

@@ -3,6 +3,7 @@
 #include "KernelPlanner.h"
 #include "RecomputeCost.h"
 #include "RowOps.h"
+#include "genrec/Dialect/GenRec/IR/ColumnPrograms.h"
 #include "genrec/Dialect/GenRec/IR/NumberedNames.h"
 #include "genrec/Dialect/GenRec/IR/StepDomains.h"
 
@@ -11,8 +12,8 @@
 using namespace mlir;
 using namespace genrec;
 
-KernelPlanner::KernelPlanner(ProgramOp program, bool recompute)
-    : program(program), recompute(recompute) {
+KernelPlanner::KernelPlanner(ProgramOp program, bool recompute, bool wideJoins)
+    : program(program), recompute(recompute), wideJoins(wideJoins) {
   for (auto [index, op] : llvm::enumerate(program.getBody().front()))
     positions[&op] = index;
 }
@@ -108,6 +109,18 @@ void KernelPlanner::endRoundedParts() {
           ends.insert(cast);
 }
 
+static bool isWideJoin(Operation *op) {
+  return isa<ConcatColumnsOp>(op) && op->getNumOperands() >= kFewestColumns;
+}
+
+/// Stores what a wide join makes: whoever reads it would make all of its parts, and a device makes
+/// them side by side.
+void KernelPlanner::endWideJoins() {
+  for (Operation &op : program.getBody().front())
+    if (isWideJoin(&op))
+      ends.insert(&op);
+}
+
 /// Stores what truncated lists keep: all columns of a list by one kernel. Whoever reads them then
 /// has rows of its own, which blocks of rows need, and finds each of them once.
 void KernelPlanner::endTruncations() {
@@ -178,8 +191,9 @@ static bool addsAllRows(Operation *op) {
   });
 }
 
-/// Splits the roots of a kernel that would pool and also add up all rows, or pool into two domains.
-void KernelPlanner::separateReductions() {
+/// Splits the roots of a kernel that would pool and also add up all rows, or pool into two domains,
+/// and those of one that would make a wide join and something else.
+void KernelPlanner::separateRoots() {
   std::map<GroupKey, Group> separated;
   for (auto &[key, group] : groups) {
     // The reductions of the group: the domains that it pools into, then sums over all rows.
@@ -187,12 +201,15 @@ void KernelPlanner::separateReductions() {
     for (Operation *root : group.roots)
       if (Value domain = getPoolDomain(root))
         reductions.insert(domain);
+    unsigned last = reductions.size();
     for (Operation *root : group.roots) {
       GroupKey own = key;
       if (Value domain = getPoolDomain(root))
-        own.reduction = llvm::find(reductions, domain) - reductions.begin();
+        own.part = llvm::find(reductions, domain) - reductions.begin();
       else if (addsAllRows(root))
-        own.reduction = reductions.size();
+        own.part = reductions.size();
+      else if (wideJoins && isWideJoin(root))
+        own.part = ++last;
       separated[own].roots.insert(root);
     }
   }
@@ -464,9 +481,11 @@ std::vector<KernelPlan> KernelPlanner::run() {
   endWideScalars();
   endTruncations();
   endRoundedParts();
+  if (wideJoins)
+    endWideJoins();
   computeLevels();
   collectRoots();
-  separateReductions();
+  separateRoots();
   for (auto &[key, group] : groups)
     formGroup(key, group);
   namePlans(plans);

@@ -25,8 +25,9 @@ namespace genrec {
 /// Plans the row kernels of one program.
 class KernelPlanner {
 public:
-  /// `recompute`: recompute cheap values instead of storing them.
-  KernelPlanner(ProgramOp program, bool recompute);
+  /// `recompute`: recompute cheap values instead of storing them. `wideJoins`: these have kernels of
+  /// their own.
+  KernelPlanner(ProgramOp program, bool recompute, bool wideJoins);
 
   /// The kernels, each after those that it depends on. Their `ops` are in program order.
   std::vector<KernelPlan> run();
@@ -47,8 +48,9 @@ private:
   struct GroupKey {
     unsigned level, iteration;
     bool stores;
-    /// 0: roots that any kernel can have, and the first pools; else the other reductions.
-    unsigned reduction = 0;
+    /// 0: roots that any kernel can have, and the first pools; else the other reductions, then wide
+    /// joins.
+    unsigned part = 0;
     auto operator<=>(const GroupKey &) const = default;
   };
   using Iteration = std::pair<std::pair<mlir::Attribute, int64_t>, mlir::Attribute>;
@@ -64,11 +66,12 @@ private:
   void endWideScalars();
   void endTruncations();
   void endRoundedParts();
+  void endWideJoins();
   void computeLevels();
   void collectRoots();
   void addRoot(mlir::Value value);
   void addRootOp(mlir::Operation *op);
-  void separateReductions();
+  void separateRoots();
   void formGroup(const GroupKey &key, Group &group);
   bool isInMemory(mlir::Value value) const;
   bool mustInclude(mlir::Operation *op);
@@ -86,7 +89,7 @@ private:
   std::string describeKept(mlir::Value value);
 
   ProgramOp program;
-  bool recompute;
+  bool recompute, wideJoins;
   llvm::MapVector<Iteration, unsigned> iterations;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, levels;
   /// Ops at the end of a chain of fusible ops of the largest allowed length: their results are

@@ -64,8 +64,8 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
     and `pools` is a function whose description says how the lists of all columns are split. The last
     of a device's `kernels` runs them all; `shapes` is the description of the columns that it takes.
 
-    Where a device makes one from a kernel that joins many parts, each part is a column, and `offsets`
-    says where its part of the only result begins.
+    Where a device makes one from a kernel that joins many parts, each part and each other result is a
+    column; `places` has the number of its result, and where it begins in rows of this.
 
     ```mlir
     %first = genrec.constant dense<0> : tensor<i64>
@@ -83,7 +83,7 @@ def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegmen
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$passed_domains,
                        OptionalAttr<FlatSymbolRefAttr>:$pools,
                        OptionalAttr<FlatSymbolRefAttr>:$shapes,
-                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$offsets);
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$places);
   let results = (outs Variadic<GenRec_Rows>:$results);
   let assemblyFormat = "$kernels `(` $inputs `)` `into` `(` $domains `)` attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{

@@ -136,6 +136,9 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
     `scattered`): those are kernels of their own. On a device threads have pieces of long lists in a
     kernel that pools, and chunks of all rows in one that adds up.
 
+    With `wide-joins`, which devices have, a `concat_columns` of 16 parts and more has a kernel of its
+    own, and is stored for whoever reads it: a device makes its parts side by side.
+
     If a kernel needs a value that an earlier kernel of the same domain and stage computes, the
     value is stored in a buffer (`opt=1`), or with `opt=2` recomputed if that costs less. Storing
     costs twice the bytes of a row (a write and a read). Recomputing costs 0.35 bytes per operation,
@@ -162,7 +165,9 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
   let dependentDialects = ["::genrec::GenRecDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
   let options = [Option<"opt", "opt", "unsigned", /*default=*/"2",
-                        "0: one kernel per op; 1: merge; 2: merge and recompute what is cheap">];
+                        "0: one kernel per op; 1: merge; 2: merge and recompute what is cheap">,
+                 Option<"wideJoins", "wide-joins", "bool", /*default=*/"false",
+                        "wide joins have kernels of their own">];
   let statistics = [
     Statistic<"kernels", "kernels", "row kernels formed">,
     Statistic<"wrapped", "wrapped", "ops wrapped into row kernels">,
