@@ -15,7 +15,8 @@ def OutlineKernels : Pass<"genrec-outline-kernels", "::mlir::ModuleOp"> {
   let description = [{
     Each `genrec.row_kernel` becomes a `genrec.launch` and a function, next to the model, that runs
     the body for a range of rows. The vectors of the body become loops over their elements.
-    Elementwise ops of one phase are fused into one loop; a reduction or a gather ends a phase. A
+    Elementwise ops of one phase are fused into one loop, on the CPU of those that have ops in common
+    or write at most 8 vectors; a reduction or a gather ends a phase. A
     value that a later phase needs is stored in a small local array, or recomputed if it is a load
     or a little arithmetic. Scalar ops whose results are only written to elements of results (for
     example transforms of a number that is then concatenated with others) run first, in a loop of

@@ -382,6 +382,7 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   if (failed(schedule.analyse()))
     return failure();
   schedule.splitLevels(target.getMostStored());
+  schedule.splitLoops(target.getMostStreams());
   SmallVector<int64_t> accumulated = getAccumulatedResults();
   SmallVector<KernelArgument> arguments =
       getKernelArguments(b, kernel.getInputs(), kernel.getResults(), accumulated);

@@ -51,6 +51,8 @@ public:
   void prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count, int64_t floats,
                    int64_t others) override;
   bool hasRowVectors() const override { return true; }
+  // As many as registers for their addresses; the caches have lines of few more at a time.
+  size_t getMostStreams() const override { return 8; }
   void hintVectors(const EmitCBuilder &b, bool staysLoop = false) override;
   ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) override;
   Value createArray(const EmitCBuilder &b, Type element, int64_t size, bool) override {

@@ -111,6 +111,8 @@ public:
 
   /// Elements of vectors that loops may store before the calls that read them.
   virtual int64_t getMostStored() const { return std::numeric_limits<int64_t>::max(); }
+  /// Vectors that a loop may write, where it can be split.
+  virtual size_t getMostStreams() const { return std::numeric_limits<size_t>::max(); }
   /// Enters the loops over the elements of a row; `leaveElements` leaves them.
   virtual ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) = 0;
   virtual void leaveElements(const EmitCBuilder &b, ElementLoops &at);

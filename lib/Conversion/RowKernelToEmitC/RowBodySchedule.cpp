@@ -8,6 +8,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include "llvm/ADT/IntEqClasses.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -444,6 +446,63 @@ void BodySchedule::splitLevels(int64_t most) {
   }
   llvm::move(parts, std::back_inserter(split));
   levels = std::move(split);
+}
+
+SmallVector<SmallVector<size_t>> BodySchedule::getParts(const ElementLoop &loop) const {
+  llvm::IntEqClasses classes(loop.stored.size() + loop.sinks.size());
+  llvm::DenseMap<Operation *, unsigned> first;
+  auto add = [&](unsigned number, Value value) {
+    llvm::SetVector<Operation *> made;
+    auto addOp = [&](Value of) {
+      Operation *maker = of.getDefiningOp();
+      if (maker && isVector(of) && getKind(maker) == BodyKind::element)
+        made.insert(maker);
+    };
+    addOp(value);
+    for (size_t next = 0; next < made.size(); ++next) {
+      classes.join(first.try_emplace(made[next], number).first->second, number);
+      for (Value operand : made[next]->getOperands())
+        addOp(operand);
+    }
+  };
+  for (auto [number, value] : llvm::enumerate(loop.stored))
+    add(number, value);
+  for (auto [number, sink] : llvm::enumerate(loop.sinks))
+    add(loop.stored.size() + number, sink.value);
+  classes.compress();
+  SmallVector<SmallVector<size_t>> parts(classes.getNumClasses());
+  for (size_t number = 0; number < loop.stored.size() + loop.sinks.size(); ++number)
+    parts[classes[number]].push_back(number);
+  return parts;
+}
+
+// What stores rows may read these in the same loop, before it stores them.
+void BodySchedule::splitLoops(size_t most) {
+  if (storesRows(kernel))
+    return;
+  for (BodyLevel &level : levels) {
+    std::vector<ElementLoop> split;
+    for (ElementLoop &loop : level.loops) {
+      if (loop.stored.size() + loop.sinks.size() <= most) {
+        split.push_back(std::move(loop));
+        continue;
+      }
+      size_t room = 0;
+      for (ArrayRef<size_t> part : getParts(loop)) {
+        if (room < part.size()) {
+          split.push_back({loop.extent, {}, {}});
+          room = most;
+        }
+        room -= std::min(room, part.size());
+        for (size_t number : part)
+          if (number < loop.stored.size())
+            split.back().stored.push_back(loop.stored[number]);
+          else
+            split.back().sinks.push_back(loop.sinks[number - loop.stored.size()]);
+      }
+    }
+    level.loops = std::move(split);
+  }
 }
 
 int64_t BodySchedule::estimateCost() const {

@@ -59,6 +59,9 @@ public:
   /// values that are as well computed later, and what becomes of calls is computed behind them.
   /// Call it behind `analyse`.
   void splitLevels(int64_t most);
+  /// Splits loops that write more than `most` vectors into several, where these are made of different
+  /// ones. Call it behind `analyse`.
+  void splitLoops(size_t most);
 
   std::vector<BodyLevel> levels;
 
@@ -105,6 +108,8 @@ private:
   llvm::SmallVector<mlir::Value> getOwnValues(const BodyLevel &level, mlir::Operation *call) const;
   /// The level in parts, in each of which loops store at most `most` elements for calls.
   void splitCalls(BodyLevel level, int64_t most, std::vector<BodyLevel> &parts);
+  /// The numbers of what `loop` makes, those together that have ops in common.
+  llvm::SmallVector<llvm::SmallVector<size_t>> getParts(const ElementLoop &loop) const;
   /// Moves scalars of the level behind `parts` to these, as soon as what they read is computed.
   void moveScalars(BodyLevel &level, std::vector<BodyLevel> &parts) const;
   ElementLoop &getLoop(int64_t level, int64_t extent);
