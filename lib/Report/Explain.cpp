@@ -2,6 +2,7 @@
 
 #include "genrec/Report/Explain.h"
 
+#include "AlikeLines.h"
 #include "DomainSizes.h"
 #include "ExplainMemory.h"
 #include "ExplainWorld.h"
@@ -24,6 +25,7 @@ double getProductFlopsPerRow(Operation *op) {
 
 void printTables(ModelOp model, raw_ostream &os) {
   int64_t count = 0, stores = 0;
+  AlikeLines lines;
   const auto mergedTables = mapMergedTables(model);
   for (TableOp table : model.getOps<TableOp>()) {
     ++stores;
@@ -36,11 +38,14 @@ void printTables(ModelOp model, raw_ostream &os) {
     std::string store = merged ? ", in '" + merged.getSymName().str() + "'" : "";
     std::string hot =
         table.getHotAfter() ? ", " + std::to_string(table.getHotBytes()) + " more where hot" : "";
-    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}{5}{6}\n", table.getSymName(),
-                        table.getDim(), stringifyOptimizerKind(table.getOptimizer().getKind()),
-                        table.getRowBytes(), hot, rules.empty() ? "" : ", " + rules, store);
+    std::string text =
+        llvm::formatv(": dim {0}, {1}, {2} bytes per row{3}{4}{5}", table.getDim(),
+                      stringifyOptimizerKind(table.getOptimizer().getKind()), table.getRowBytes(),
+                      hot, rules.empty() ? "" : ", " + rules, store);
+    lines.add(table.getSymName(), table.getSymName().str() + text, text);
     ++count;
   }
+  lines.print("  ", os);
   os << llvm::formatv("  {0} logical tables in {1} stores\n", count, stores);
 }
 
@@ -48,17 +53,39 @@ void printTables(ModelOp model, raw_ostream &os) {
 /// read.
 void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
   const ColumnReaders readers(model);
-  os << "columns\n";
+  llvm::DenseMap<Attribute, int64_t> counts; // columns of a domain, and of a table
   for (const FeatureEntry &feature : index.features) {
-    os << "  " << feature.column.getValue() << ": of " << feature.domain;
-    if (feature.element)
-      os << ", " << describe(feature.element);
-    if (feature.nullable)
-      os << ", nullable";
+    ++counts[feature.domain];
     if (feature.table)
-      os << ", ids of table '" << feature.table.getValue() << "'";
-    os << "; read by " << llvm::join(readers.list(feature), ", ") << "\n";
+      ++counts[feature.table];
   }
+  AlikeLines lines;
+  for (const FeatureEntry &feature : index.features) {
+    auto describeColumn = [&](bool isAlike) {
+      auto isOwn = [&](FlatSymbolRefAttr of) { return isAlike && counts[of] == 1; };
+      std::string text;
+      llvm::raw_string_ostream line(text);
+      line << ": of ";
+      if (isOwn(feature.domain))
+        line << "a list each";
+      else
+        line << feature.domain;
+      if (feature.element)
+        line << ", " << describe(feature.element);
+      if (feature.nullable)
+        line << ", nullable";
+      if (feature.table && isOwn(feature.table))
+        line << ", ids of a table each";
+      else if (feature.table)
+        line << ", ids of table '" << feature.table.getValue() << "'";
+      line << "; read by " << llvm::join(readers.list(feature), ", ");
+      return text;
+    };
+    StringRef name = feature.column.getValue();
+    lines.add(name, name.str() + describeColumn(false), describeColumn(true));
+  }
+  os << "columns\n";
+  lines.print("  ", os);
 }
 
 /// The decisions of passes and their reasons.
@@ -76,18 +103,22 @@ void printKernels(ProgramOp program, raw_ostream &os) {
   llvm::MapVector<StringRef, int64_t> calls;
   int64_t kernels = 0;
   double flops = 0;
+  AlikeLines lines;
   for (Operation &op : program.getBody().front()) {
     if (auto kernel = dyn_cast<RowKernelOp>(op)) {
       auto domain = cast<DomainType>(kernel.getDomain().getType()).getDomain();
-      os << "    " << kernel.getName().value_or("kernel") << " over " << domain << ", "
-         << stringifyStage(getStage(kernel));
-      os << ": " << describeOrigin(kernel) << "\n";
+      std::string name =
+          llvm::formatv("{0} over @{1}", kernel.getName().value_or("kernel"), domain.getValue());
+      std::string text =
+          llvm::formatv(", {0}: {1}", stringifyStage(getStage(kernel)), describeOrigin(kernel));
+      lines.add(name, name + text, text);
       ++kernels;
     } else if (getStepKind(&op) == StepKind::call) {
       ++calls[op.getName().stripDialect()];
       flops += getProductFlopsPerRow(&op);
     }
   }
+  lines.print("    ", os);
   for (const JointLaunch &launch : getJointLaunches(program))
     if (RowKernelOp first = launch.kernels.front(); launch.kernels.size() > 1)
       os << llvm::formatv("    in one launch: {0} and {1} more\n",

@@ -7,6 +7,7 @@
 
 #include "ExplainMemory.h"
 
+#include "AlikeLines.h"
 #include "DomainSizes.h"
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
@@ -20,16 +21,6 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-
-constexpr size_t kMostListed = 8; ///< names in a line, and lines of tables without rows
-
-/// The first of `names`, and how many there are where these are not all.
-std::string joinFirst(ArrayRef<std::string> names) {
-  std::string list = llvm::join(names.take_front(kMostListed), ", ");
-  if (names.size() > kMostListed)
-    list += ", and " + std::to_string(names.size() - kMostListed) + " more";
-  return list;
-}
 
 /// The features that the program reads, without duplicates.
 SmallVector<const FeatureEntry *> listFeatures(ProgramOp program, const ModelIndex &index) {

@@ -2,6 +2,8 @@
 
 #include "genrec/Report/Plan.h"
 
+#include "AlikeLines.h"
+
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Dialect/GenRec/Step/Target.h"
@@ -343,18 +345,29 @@ void genrec::printCosts(ProgramOp program, RowsOfDomain rows,
   os << "\n";
   rt::Work all;
   double seconds = 0;
+  AlikeLines lines;
+  auto justify = [](StringRef name) {
+    std::string text = name.take_front(34).str();
+    return text.append(34 - text.size(), ' ');
+  };
   for (const PlannedOp &op : ops) {
     double bytes = op.work.bytes + op.work.gatheredBytes, flops = op.work.allFlops();
-    os << "    " << llvm::left_justify(StringRef(op.name).take_front(34), 34)
-       << llvm::format("%10lld %8.0f %8.0f %9.3f %8.2f", static_cast<long long>(op.rows),
-                       op.bytesPerRow, op.flopsPerRow, bytes * 1e-6, flops * 1e-6);
+    std::string numbers;
+    llvm::raw_string_ostream line(numbers);
+    line << llvm::format("%10lld %8.0f %8.0f %9.3f %8.2f", static_cast<long long>(op.rows),
+                         op.bytesPerRow, op.flopsPerRow, bytes * 1e-6, flops * 1e-6);
     if (roofline) {
-      os << llvm::format("  %11.3f %s", roofline->seconds(op.work) * 1e3, roofline->bound(op.work));
+      line << llvm::format("  %11.3f %s", roofline->seconds(op.work) * 1e3,
+                           roofline->bound(op.work));
       seconds += roofline->seconds(op.work);
     }
-    os << "\n";
+    lines.add(op.name, justify(op.name) + numbers, numbers + "\n" + op.origin);
     all.add(op.work);
   }
+  lines.print("    ", os, [&](ArrayRef<std::string> names, StringRef alike) {
+    return justify(llvm::formatv("{0} like {1}", names.size(), names.front()).str()) +
+           alike.split('\n').first.str();
+  });
   os << llvm::formatv("    {0} launches; {1:f1} MB, {2:f1} MFLOP", countLaunches(ops),
                       (all.bytes + all.gatheredBytes) * 1e-6, all.allFlops() * 1e-6);
   if (!roofline)

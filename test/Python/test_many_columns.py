@@ -50,6 +50,22 @@ def test_a_kernel_of_many_columns_counts_its_ops(model):
     assert re.search(counted, compile_model(model, "--emit=cpp"))
 
 
+def test_what_is_alike_shares_a_line(model):
+    """Tables, columns, kernels and their costs; what is not alike has a line of its own."""
+    text = compile_model(model, "--explain")
+    first = ", ".join(f"t{i}" for i in range(8))
+    assert re.search(rf"^  {first}, and 12 more: dim 16, adam, 192 bytes per row, in 'merged_16'$", text, re.MULTILINE)
+    assert re.search(
+        r"^  c0, .*c7, and 12 more: of @request, i64, ids of a table each; read by train", text, re.MULTILINE
+    )
+    assert re.search(r"^  l0, .*l7, and 12 more: of a list each, f32; read by train", text, re.MULTILINE)
+    assert re.search(r"^    l0_pool over @l0, .*, and 12 more, compute: ", text, re.MULTILINE)
+    assert re.search(r"^    layer.bias_rows_update_layer.bias over @layer.bias_rows, update: ", text, re.MULTILINE)
+    assert len(re.findall(r"^    20 like row_l0_pool  +\d", text, re.MULTILINE)) == 2
+    assert len(re.findall(r"^    row_request_concat_columns  +\d", text, re.MULTILINE)) == 2
+    assert max(text.count(name) for name in ("t19", "c19", "l19")) <= 2  # in the decisions
+
+
 def test_tables_without_a_size_share_a_line(model):
     text = compile_model(model, "--explain", "--ids=t3=1000")
     memory = text[text.index("memory of a run") : text.index("program evaluate")]

@@ -10,7 +10,6 @@
 
 #include GENREC_CPU_UNIT
 
-#undef GENREC_STAGE // of each target
 #include "genrec_rt/kernels/cuda/launch.h"
 
 #include <cstdint>

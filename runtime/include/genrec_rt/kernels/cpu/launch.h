@@ -14,19 +14,12 @@
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/cpu/rowbody.h"
+#include "genrec_rt/kernels/shared/stage.h"
 #include "genrec_rt/scratch_sizes.h"
 
 #include <string.h>
 
 #include <type_traits>
-
-/// A stage is one long function that calls kernels, once per step. Optimising it makes nothing
-/// faster, and takes longer than all kernels of a model of hundreds of columns together.
-#if defined(__clang__)
-#define GENREC_STAGE __attribute__((optnone))
-#else
-#define GENREC_STAGE
-#endif
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {

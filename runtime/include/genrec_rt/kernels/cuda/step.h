@@ -12,16 +12,9 @@
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/cuda/check.h"
+#include "genrec_rt/kernels/shared/stage.h"
 
 #include <stddef.h>
-
-/// As on the CPU (cpu/launch.h), a stage is not optimised: of a model of 2,000 columns that took
-/// g++ three times as long as all the rest of the host's code.
-#if defined(__clang__)
-#define GENREC_STAGE __attribute__((optnone))
-#else
-#define GENREC_STAGE __attribute__((optimize(0)))
-#endif
 
 namespace genrec::rt::kernels {
 
