@@ -32,7 +32,7 @@ namespace {
 struct Candidates {
   std::vector<int64_t> items;
   std::vector<double> logits;
-  double logSumExp = 0;
+  double total = 0; ///< log Σ exp of all logits
 
   template <class OpT>
   Candidates(Evaluator &e, OpT op, const Tensor &query, const Tensor &items, int64_t row,
@@ -56,10 +56,7 @@ struct Candidates {
       if (item != positive)
         add(item);
     }
-    double largest = *llvm::max_element(logits), sum = 0;
-    for (double logit : logits)
-      sum += std::exp(logit - largest);
-    logSumExp = largest + std::log(sum);
+    total = logSumExp(logits);
   }
 };
 
@@ -83,7 +80,7 @@ static Error evaluateSampledSoftmax(Evaluator &e, SampledSoftmaxOp op) {
     if (positive < 0)
       continue;
     Candidates candidates(e, op, query, items, row, positive);
-    result.floats()[row] = candidates.logSumExp - candidates.logits.front();
+    result.floats()[row] = candidates.total - candidates.logits.front();
   }
   e.set(op.getResult(), std::move(result));
   return Error::success();
@@ -103,7 +100,7 @@ static Error evaluateSampledSoftmaxGrad(Evaluator &e, SampledSoftmaxGradOp op) {
     double seed = e.get(op.getGradient()).floats()[row] / op.getTemperature().convertToDouble();
     std::vector<double> dlogits(candidates.items.size());
     for (size_t c = 1; c < dlogits.size(); ++c) {
-      dlogits[c] = std::exp(candidates.logits[c] - candidates.logSumExp) * seed;
+      dlogits[c] = std::exp(candidates.logits[c] - candidates.total) * seed;
       // Not the probability minus 1, which cancels where it is near 1.
       dlogits[0] -= dlogits[c];
     }

@@ -28,6 +28,13 @@ double interpreter::siluSlope(double x) {
   double s = sigmoid(x);
   return s + x * s * (1.0 - s);
 }
+double interpreter::logSumExp(ArrayRef<double> values) {
+  double largest = *llvm::max_element(values), sum = 0;
+  for (double value : values)
+    sum += std::exp(value - largest);
+  return largest + std::log(sum);
+}
+
 double interpreter::softplus(double x) {
   return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
 }

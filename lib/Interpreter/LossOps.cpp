@@ -25,14 +25,6 @@ static Error evaluateBce(Evaluator &e, BceWithLogitsOp op) {
   return Error::success();
 }
 
-/// log Σ exp of a row.
-static double logSumExp(ArrayRef<double> values) {
-  double largest = *llvm::max_element(values), sum = 0;
-  for (double value : values)
-    sum += std::exp(value - largest);
-  return largest + std::log(sum);
-}
-
 /// The target probability of class `column` out of `classes` with label smoothing.
 static double targetOf(int64_t column, int64_t chosen, int64_t classes, double smoothing) {
   return (column == chosen ? 1.0 - smoothing : 0.0) + smoothing / static_cast<double>(classes);

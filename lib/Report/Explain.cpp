@@ -63,10 +63,11 @@ void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
   for (const FeatureEntry &feature : index.features) {
     auto describeColumn = [&](bool isAlike) {
       auto isOwn = [&](FlatSymbolRefAttr of) { return isAlike && counts[of] == 1; };
+      DomainOp domain = lookupDomain(model, feature.domain);
       std::string text;
       llvm::raw_string_ostream line(text);
       line << ": of ";
-      if (isOwn(feature.domain))
+      if (isOwn(feature.domain) && domain && domain.getParentAttr())
         line << "a list each";
       else
         line << feature.domain;

@@ -49,6 +49,19 @@ TEST(DistinctRows, OneColumnTouchesARow) {
   EXPECT_EQ(found, handles);
 }
 
+/// The sums of the gradients of each row; `rows` gets the rows, as many as `touched` says then.
+std::vector<float> addUp(const DeviceGradients &from, int64_t dim, genrec_domain &touched,
+                         Copy<float *> &rows) {
+  const auto entries = static_cast<size_t>(touched.capacity);
+  Copy<int64_t> segments{std::vector<int64_t>(16 + 3 * entries + 2)};
+  Copy<float> sums(std::vector<float>(entries * static_cast<size_t>(dim)));
+  SegmentReduction reduction("test");
+  DistinctRows distinct;
+  distinct.run(from, reduction, &touched, rows.data(), segments.data(), testStream());
+  DistinctRows::sum(&touched, segments.data(), dim, sums.data(), testStream());
+  return sums.fetch();
+}
+
 /// Gradients of rows of a domain above, read by its parents; a row with more of them than are added
 /// one by one, and one that is touched by zeros.
 TEST(DistinctRows, SumsOfManyGradientsOfParents) {
@@ -77,14 +90,8 @@ TEST(DistinctRows, SumsOfManyGradientsOfParents) {
   const int64_t stride = kDim, *parent = parentsOf.data();
   const DeviceGradients from{0,       1,       &domain, &handle, &gradient,
                              &stride, &parent, kDim,    false,   table.data()};
-  Copy<int64_t> segments{std::vector<int64_t>(16 + 3 * kEntries + 2)};
-  Copy<float> sums(std::vector<float>(kEntries * kDim));
-  SegmentReduction reduction("test");
-  DistinctRows distinct;
-  distinct.run(from, reduction, &touched, rows.data(), segments.data(), testStream());
-  DistinctRows::sum(&touched, segments.data(), kDim, sums.data(), testStream());
+  const std::vector<float> got = addUp(from, kDim, touched, rows);
   ASSERT_EQ(touchedOnDevice.fetch()[0].count, 2);
-  const std::vector<float> got = sums.fetch();
   for (int64_t row = 0; row < 2; ++row)
     for (int64_t c = 0; c < kDim; ++c) {
       std::vector<std::vector<float>> terms;
@@ -130,17 +137,11 @@ TEST(DistinctRows, OfPartsWithRoomForOneEntry) {
   }
   const DeviceGradients from{0,       kParts,  domains, handles, gradientsOf,
                              strides, parents, kDim,    false,   table.data()};
-  Copy<int64_t> segments{std::vector<int64_t>(16 + 3 * kAll + 2)};
-  Copy<float> sums(std::vector<float>(kAll * kDim));
-  SegmentReduction reduction("test");
-  DistinctRows distinct;
-  distinct.run(from, reduction, &touched, rows.data(), segments.data(), testStream());
-  DistinctRows::sum(&touched, segments.data(), kDim, sums.data(), testStream());
+  std::vector<float> added = addUp(from, kDim, touched, rows);
   ASSERT_EQ(touchedOnDevice.fetch()[0].count, 3);
   std::vector<float *> found = rows.fetch();
   found.resize(3);
   EXPECT_EQ(found, (std::vector<float *>{rowOf(3), rowOf(1), rowOf(2)}));
-  std::vector<float> added = sums.fetch();
   added.resize(3 * kDim);
   EXPECT_EQ(added, (std::vector<float>{101, 202, 10, 20, 1000, 2000}));
 }

@@ -301,6 +301,8 @@ double sigmoid(double x);
 double silu(double x);
 double siluSlope(double x);
 double softplus(double x);
+/// log Σ exp of `values`.
+double logSumExp(llvm::ArrayRef<double> values);
 double gelu(double x);
 
 /// The remainder in [0, divisor).

@@ -6,67 +6,20 @@
 
 #include "genrec/Dialect/GenRec/IR/ColumnPrograms.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
-#include "genrec/Dialect/GenRec/Step/StepValues.h"
 
 #include "mlir/IR/IRMapping.h"
-
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// What of a kernel's body a part is made of: ops in their order, and arguments.
-struct PartBody {
-  explicit PartBody(Value part);
-
-  SmallVector<Operation *> ops;
-  llvm::SetVector<BlockArgument> arguments;
-};
-} // namespace
-
-PartBody::PartBody(Value part) {
-  llvm::SetVector<Operation *> found;
-  auto add = [&](Value value) {
-    if (Operation *maker = value.getDefiningOp())
-      found.insert(maker);
-    else
-      arguments.insert(cast<BlockArgument>(value));
-  };
-  add(part);
-  for (size_t next = 0; next < found.size(); ++next)
-    for (Value operand : found[next]->getOperands())
-      add(operand);
-  ops = found.takeVector();
-  llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-}
-
-/// Whether a column may read an input: its own row, one above it, or what all rows share.
-static bool mayRead(Value input, BlockArgument argument, OperandRole role) {
-  return (role == OperandRole::aligned || role == OperandRole::ancestor ||
-          role == OperandRole::shared) &&
-         !isAddedByReader(input) && !getRowsParameter(input) && fitsColumn(argument.getType());
-}
-
-/// Whether each column of `kernel` can make its rows by itself.
-static bool isOfColumns(RowKernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  for (auto [input, argument, role] :
-       llvm::zip(kernel.getInputs(), body.getArguments(),
-                 kernel.getOperandRoles().getAsRange<OperandRoleAttr>()))
-    if (!mayRead(input, argument, role.getValue()))
-      return false;
-  for (auto [number, result] : llvm::enumerate(kernel.getResults()))
-    if (kernel.getKernelResultRole(number) != ResultRole::aligned ||
-        getElementTypeOrSelf(result.getType()).isBF16())
-      return false;
-  return !getRowBlock(kernel) && !storesRows(kernel);
-}
-
-namespace {
-/// A value that a column makes, and where it begins in the rows of a result.
+/// A value that a column makes, of which ops, and where it begins in the rows of a result.
 struct Column {
+  Column(Value value, unsigned result, int64_t offset)
+      : value(value), ops(getMakers(value)), result(result), offset(offset) {}
+
   Value value;
+  llvm::SetVector<Operation *> ops;
   unsigned result;
   int64_t offset;
 };
@@ -74,7 +27,9 @@ struct Column {
 
 /// The columns of a kernel that makes a wide join; none of other kernels.
 static SmallVector<Column> findColumns(RowKernelOp kernel) {
-  if (!isOfColumns(kernel))
+  if (!makesRowsAlone(kernel) ||
+      !llvm::all_of(kernel.getResultRoles().getAsRange<ResultRoleAttr>(),
+                    [](ResultRoleAttr role) { return role.getValue() == ResultRole::aligned; }))
     return {};
   Block &body = kernel.getBody().front();
   SmallVector<Column> columns;
@@ -83,19 +38,19 @@ static SmallVector<Column> findColumns(RowKernelOp kernel) {
     auto join = value.getDefiningOp<RowConcatOp>();
     int64_t offset = 0;
     if (!join || !join->hasOneUse() || join.getParts().size() < kFewestColumns) {
-      columns.push_back({value, static_cast<unsigned>(number), offset});
+      columns.emplace_back(value, number, offset);
       continue;
     }
     joins.insert(join);
     for (Value part : join.getParts()) {
-      columns.push_back({part, static_cast<unsigned>(number), offset});
+      columns.emplace_back(part, number, offset);
       offset += isVector(part) ? getExtent(part) : 1;
     }
   }
   auto fits = [&](Operation &op) { return joins.contains(&op) || fitsColumn(op); };
   size_t ops = 0;
   for (const Column &column : columns)
-    ops += PartBody(column.value).ops.size();
+    ops += column.ops.size();
   // What columns share is made for each of them.
   if (joins.empty() || !llvm::all_of(body.without_terminator(), fits) ||
       ops > 2 * static_cast<size_t>(llvm::range_size(body.without_terminator())))
@@ -103,22 +58,27 @@ static SmallVector<Column> findColumns(RowKernelOp kernel) {
   return columns;
 }
 
-/// The body of one part, whose inputs are those of `kernel`.
-static ColumnBody buildBody(RowKernelOp kernel, Value part) {
-  PartBody made(part);
+/// The body of a column, whose inputs are those of `kernel`.
+static ColumnBody buildBody(RowKernelOp kernel, const Column &column) {
   ColumnBody body;
   body.domain = domainOf(kernel.getDomain());
   body.block = std::make_unique<Block>();
   IRMapping mapping;
-  for (BlockArgument argument : made.arguments) {
+  auto addInput = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument || mapping.contains(argument))
+      return;
     body.inputs.push_back(kernel.getInputs()[argument.getArgNumber()]);
     mapping.map(argument, body.block->addArgument(argument.getType(), argument.getLoc()));
-  }
+  };
   OpBuilder builder(kernel.getContext());
   builder.setInsertionPointToEnd(body.block.get());
-  for (Operation *op : made.ops)
+  for (Operation *op : column.ops) {
+    llvm::for_each(op->getOperands(), addInput);
     builder.clone(*op, mapping);
-  RowYieldOp::create(builder, part.getLoc(), mapping.lookup(part));
+  }
+  addInput(column.value);
+  RowYieldOp::create(builder, column.value.getLoc(), mapping.lookup(column.value));
   return body;
 }
 
@@ -149,7 +109,7 @@ SmallVector<ColumnPart> genrec::splitJoin(RowKernelOp kernel) {
   SmallVector<unsigned> numbers;
   ColumnPrograms programs;
   for (const Column &column : columns)
-    numbers.push_back(programs.add(buildBody(kernel, column.value)));
+    numbers.push_back(programs.add(buildBody(kernel, column)));
   llvm::DenseMap<Value, Attribute> roles;
   for (auto [input, role] : llvm::zip(kernel.getInputs(), kernel.getOperandRoles()))
     roles[input] = role;

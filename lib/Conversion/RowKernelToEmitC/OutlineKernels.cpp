@@ -52,7 +52,8 @@ struct OutlineKernelsPass : genrec::impl::OutlineKernelsBase<OutlineKernelsPass>
 
 private:
   LogicalResult outlineModel(ModelOp model, const Target &target);
-  LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index, const Target &target);
+  LogicalResult outlineKernel(RowKernelOp kernel, ArrayRef<OpCost> costs, const ModelIndex &index,
+                              const Target &target);
   FailureOr<OutlinedFunction> outlineFunction(RowKernelOp kernel, const ModelIndex &index,
                                               const Target &target, KernelForm form);
   FlatSymbolRefAttr addColumnsKernel(StringRef name, Location loc, ArrayRef<ColumnShape> columns,
@@ -62,7 +63,8 @@ private:
   LogicalResult outlineJointLaunch(const JointLaunch &joint, const ModelIndex &index,
                                    const Target &target);
   LogicalResult outlineColumnJoin(RowKernelOp kernel, ArrayRef<ColumnPart> parts,
-                                  const ModelIndex &index, const Target &target);
+                                  ArrayRef<OpCost> costs, const ModelIndex &index,
+                                  const Target &target);
 
   llvm::StringMap<std::string> functions; ///< names, by code
   llvm::StringSet<> names;
@@ -140,13 +142,12 @@ FailureOr<OutlinedFunction> OutlineKernelsPass::outlineFunction(RowKernelOp kern
                           llvm::to_vector(outliner.getPassedDomains())};
 }
 
-LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelIndex &index,
-                                                const Target &target) {
+LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, ArrayRef<OpCost> costs,
+                                                const ModelIndex &index, const Target &target) {
   FailureOr<OutlinedFunction> function =
       outlineFunction(kernel, index, target, KernelForm::launched);
   if (failed(function))
     return failure();
-  SmallVector<OpCost> costs = getCosts(kernel);
   std::string own = getStepOpName(kernel);
   const bool isOfAnother = !function->name.getValue().starts_with(own);
   OpBuilder builder(kernel);
@@ -270,6 +271,9 @@ struct JointColumns {
   FlatSymbolRefAttr pools;
 
   void add(RowKernelOp kernel, const OutlinedFunction &function, const ModelIndex &index);
+  /// The launch of all columns. `described`: their shapes; `places`: those of parts of results.
+  LaunchColumnsOp createLaunch(OpBuilder &builder, Location loc, TypeRange types, StringRef name,
+                               FlatSymbolRefAttr described, ArrayRef<int64_t> places = {}) const;
 };
 } // namespace
 
@@ -303,6 +307,15 @@ void JointColumns::add(RowKernelOp kernel, const OutlinedFunction &function,
   domains.push_back(kernel.getDomain());
   llvm::append_range(costs, getCosts(kernel));
   locs.push_back(kernel.getLoc());
+}
+
+LaunchColumnsOp JointColumns::createLaunch(OpBuilder &builder, Location loc, TypeRange types,
+                                           StringRef name, FlatSymbolRefAttr described,
+                                           ArrayRef<int64_t> places) const {
+  return LaunchColumnsOp::create(builder, loc, types, inputs, domains,
+                                 builder.getArrayAttr(functions), columns,
+                                 builder.getStringAttr(name), static_cast<uint64_t>(sharedBytes),
+                                 passedDomains, pools, described, places);
 }
 
 static std::string getLaunchName(const JointLaunch &joint) {
@@ -369,10 +382,8 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(const JointLaunch &joint,
   Location loc = FusedLoc::get(&getContext(), made.locs);
   FlatSymbolRefAttr described = addColumnsKernel(name, loc, made.shapes, made.functions);
   OpBuilder builder(place);
-  auto launch = LaunchColumnsOp::create(
-      builder, loc, ValueRange(made.results).getTypes(), made.inputs, made.domains,
-      builder.getArrayAttr(made.functions), made.columns, builder.getStringAttr(name),
-      static_cast<uint64_t>(made.sharedBytes), made.passedDomains, made.pools, described);
+  LaunchColumnsOp launch =
+      made.createLaunch(builder, loc, ValueRange(made.results).getTypes(), name, described);
   copyAttributes(place, describeOrigin(isOfLists ? place.getOperation() : launch.getOperation()),
                  made.costs, launch);
   cast<GenRecDialect>(launch->getDialect())
@@ -390,7 +401,8 @@ LogicalResult OutlineKernelsPass::outlineJointLaunch(const JointLaunch &joint,
 
 /// On a device: one launch of `parts`, a column each, in place of the kernel that joins them.
 LogicalResult OutlineKernelsPass::outlineColumnJoin(RowKernelOp kernel, ArrayRef<ColumnPart> parts,
-                                                    const ModelIndex &index, const Target &target) {
+                                                    ArrayRef<OpCost> costs, const ModelIndex &index,
+                                                    const Target &target) {
   JointColumns made;
   SmallVector<int64_t> places;
   for (ColumnPart part : parts) {
@@ -406,12 +418,9 @@ LogicalResult OutlineKernelsPass::outlineColumnJoin(RowKernelOp kernel, ArrayRef
   FlatSymbolRefAttr described =
       addColumnsKernel(name, kernel.getLoc(), made.shapes, made.functions);
   OpBuilder builder(kernel);
-  auto launch = LaunchColumnsOp::create(
-      builder, getLocOfLines(kernel), kernel.getResultTypes(), made.inputs, made.domains,
-      builder.getArrayAttr(made.functions), made.columns, builder.getStringAttr(name),
-      static_cast<uint64_t>(made.sharedBytes), made.passedDomains, /*pools=*/FlatSymbolRefAttr(),
-      described, places);
-  copyAttributes(kernel, describeOrigin(kernel), getCosts(kernel), launch);
+  LaunchColumnsOp launch = made.createLaunch(builder, getLocOfLines(kernel),
+                                             kernel.getResultTypes(), name, described, places);
+  copyAttributes(kernel, describeOrigin(kernel), costs, launch);
   kernel->replaceAllUsesWith(launch);
   kernel->erase();
   ++launches;
@@ -447,11 +456,12 @@ LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const Target &targ
          llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>())) {
       if (areJoint.contains(kernel))
         continue;
+      const SmallVector<OpCost> costs = getCosts(kernel);
       SmallVector<ColumnPart> parts;
       if (target.hasDevice)
         parts = splitJoin(kernel);
-      if (failed(parts.empty() ? outlineKernel(kernel, index, target)
-                               : outlineColumnJoin(kernel, parts, index, target)))
+      if (failed(parts.empty() ? outlineKernel(kernel, costs, index, target)
+                               : outlineColumnJoin(kernel, parts, costs, index, target)))
         return failure();
     }
     for (const JointLaunch &joint : launches)

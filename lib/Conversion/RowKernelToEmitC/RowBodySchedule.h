@@ -15,6 +15,10 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
+#include "llvm/ADT/SetVector.h"
+
+#include <functional>
+
 namespace genrec {
 
 /// A write in a loop: element i of `value` is written to the memory of `owner`.
@@ -36,6 +40,9 @@ struct BodyLevel {
   llvm::SmallVector<RowConcatOp> concats;       ///< joins whose scalar parts are computed
   std::vector<ElementLoop> loops;
   llvm::SmallVector<mlir::Operation *> calls;
+
+  /// The first loop of that size, which is made if there is none.
+  ElementLoop &getLoop(int64_t extent);
 };
 
 /// A loop over rows that column ops have.
@@ -59,8 +66,8 @@ public:
   /// values that are as well computed later, and what becomes of calls is computed behind them.
   /// Call it behind `analyse`.
   void splitLevels(int64_t most);
-  /// Splits loops that write more than `most` vectors into several, where these are made of different
-  /// ones. Call it behind `analyse`.
+  /// Splits loops that write more than `most` vectors into several, where these are made of
+  /// different ones. Call it behind `analyse`.
   void splitLoops(size_t most);
 
   std::vector<BodyLevel> levels;
@@ -112,7 +119,6 @@ private:
   llvm::SmallVector<llvm::SmallVector<size_t>> getParts(const ElementLoop &loop) const;
   /// Moves scalars of the level behind `parts` to these, as soon as what they read is computed.
   void moveScalars(BodyLevel &level, std::vector<BodyLevel> &parts) const;
-  ElementLoop &getLoop(int64_t level, int64_t extent);
   BodyLevel &getLevel(int64_t level);
 
   RowKernelOp kernel;
@@ -121,6 +127,11 @@ private:
   llvm::DenseSet<mlir::Operation *> columns;
   llvm::DenseSet<mlir::OpOperand *> unread;
 };
+
+/// The ops of a body that `value` is made of, each behind those that it reads: those that `filter`
+/// lets pass, and not what is behind others.
+llvm::SetVector<mlir::Operation *> getMakers(mlir::Value value,
+                                             std::function<bool(mlir::Operation *)> filter = {});
 
 /// The result of `kernel` that operand `number` of its yield belongs to.
 int64_t getYieldedResult(RowKernelOp kernel, unsigned number);

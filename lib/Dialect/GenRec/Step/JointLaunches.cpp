@@ -65,8 +65,9 @@ bool genrec::isParameterUpdate(Operation *op) {
   return llvm::all_of(kernel.getBody().front(), isElementwise);
 }
 
-// Of floats, which are reduced in 32 KiB of shared memory at most.
-bool genrec::fitsColumn(Type type) {
+/// Whether a block of a device has room for a row of values of `type` as a column: of floats, which
+/// are reduced in 32 KiB of shared memory at most.
+static bool fitsColumn(Type type) {
   if (auto row = dyn_cast<RowType>(type))
     return row.getWidth() <= rt::kMostColumnWidth;
   auto vector = dyn_cast<VectorType>(type);
@@ -76,21 +77,24 @@ bool genrec::fitsColumn(Type type) {
 
 bool genrec::fitsColumn(Operation &op) {
   return (isElementwise(op) || isa<vector::ReductionOp>(op)) &&
-         llvm::all_of(op.getResultTypes(), [](Type type) { return fitsColumn(type); });
+         llvm::all_of(op.getResultTypes(), [](Type type) { return ::fitsColumn(type); });
 }
 
-/// Whether each row of `kernel` is made, or reduced, by itself, in the room of a column.
-static bool runsAsColumn(RowKernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  return llvm::all_of(body.getArgumentTypes(), [](Type type) { return fitsColumn(type); }) &&
-         llvm::all_of(body, [](Operation &op) { return fitsColumn(op); });
+static bool fitInputs(RowKernelOp kernel) {
+  return llvm::all_of(kernel.getBody().getArgumentTypes(),
+                      [](Type type) { return fitsColumn(type); });
+}
+
+static bool fitOps(RowKernelOp kernel) {
+  return llvm::all_of(kernel.getBody().front(),
+                      [](Operation &op) { return genrec::fitsColumn(op); });
 }
 
 Operation *genrec::getReductionReader(Operation *op) {
   auto kernel = dyn_cast<RowKernelOp>(op);
   if (!kernel || kernel.getNumResults() != 1 || storesRows(kernel) || getRowBlock(kernel) ||
       !kernel.getDomain().getDefiningOp<ParameterRowsOp>() || !readsOwnRows(kernel) ||
-      !runsAsColumn(kernel))
+      !fitInputs(kernel) || !fitOps(kernel))
     return nullptr;
   OpResult result = kernel->getResult(0);
   if (kernel.getKernelResultRole(0) != ResultRole::aligned ||
@@ -101,10 +105,8 @@ Operation *genrec::getReductionReader(Operation *op) {
   return getStage(reader) == getStage(kernel) ? reader : nullptr;
 }
 
-/// Whether a kernel may run with others that do the same for other lists, which are columns then:
-/// each row is made of rows that it reads by itself, and makes rows of its own or pools them.
-static bool isListKernel(RowKernelOp kernel) {
-  if (kernel.getNumResults() == 0 || storesRows(kernel) || getRowBlock(kernel) ||
+bool genrec::makesRowsAlone(RowKernelOp kernel) {
+  if (storesRows(kernel) || getRowBlock(kernel) ||
       kernel.getDomain().getDefiningOp<ParameterRowsOp>())
     return false;
   auto mayTake = [](Value input, OperandRole role) {
@@ -116,19 +118,27 @@ static bool isListKernel(RowKernelOp kernel) {
        llvm::zip(kernel.getInputs(), kernel.getOperandRoles().getAsRange<OperandRoleAttr>()))
     if (!mayTake(input, role.getValue()))
       return false;
+  // Rows of factors end in zeros, which the kernel writes behind the last of them.
+  return fitInputs(kernel) && llvm::none_of(kernel.getResultTypes(), [](Type type) {
+           return getElementTypeOrSelf(type).isBF16();
+         });
+}
+
+/// Whether a kernel may run with others that do the same for other lists, which are columns then:
+/// it makes rows of its own, or pools them into those of one domain.
+static bool isListKernel(RowKernelOp kernel) {
+  if (kernel.getNumResults() == 0 || !makesRowsAlone(kernel))
+    return false;
   FlatSymbolRefAttr pooled;
   for (auto [number, result] : llvm::enumerate(kernel.getResults())) {
     const ResultRole role = kernel.getKernelResultRole(number);
     FlatSymbolRefAttr domain = getRowDomain(result.getType());
     const bool isPooled = role == ResultRole::pooled;
-    // Rows of factors end in zeros, which the kernel writes behind the last of them.
-    if ((!isPooled && role != ResultRole::aligned) ||
-        cast<RankedTensorType>(result.getType()).getElementType().isBF16() ||
-        (isPooled && pooled && pooled != domain))
+    if ((!isPooled && role != ResultRole::aligned) || (isPooled && pooled && pooled != domain))
       return false;
     pooled = isPooled ? domain : pooled;
   }
-  return runsAsColumn(kernel);
+  return fitOps(kernel);
 }
 
 /// How many domains the rows of an operand or result are above those of `kernel`; 0, too, for what

@@ -76,16 +76,21 @@ static BufferAttr getPlannedBuffer(Value value) {
                                                                  : BufferAttr();
 }
 
+/// Where `outline-kernels` says that the rows of a part lie.
+static DenseI64ArrayAttr getJoinedPlace(Value value) {
+  Operation *maker = value.getDefiningOp();
+  return maker ? maker->getAttrOfType<DenseI64ArrayAttr>(
+                     GenRecDialect::JoinedAtAttrHelper::getNameStr())
+               : DenseI64ArrayAttr();
+}
+
 RowAddress genrec::getRowAddress(Value value) {
   auto result = dyn_cast<OpResult>(value);
   auto step = result ? dyn_cast<StepOpInterface>(result.getOwner()) : StepOpInterface();
   std::optional<AliasedRows> alias;
   if (step && step.getStepKind() == StepKind::view)
     alias = step.getAliasedRows(result.getResultNumber());
-  auto kernel = result ? dyn_cast<RowKernelOp>(result.getOwner()) : RowKernelOp();
-  if (auto place = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(
-                                GenRecDialect::JoinedAtAttrHelper::getNameStr())
-                          : DenseI64ArrayAttr())
+  if (DenseI64ArrayAttr place = getJoinedPlace(value))
     return {value, place[0], place[1]};
   if (!alias) {
     BufferAttr planned = getPlannedBuffer(value);

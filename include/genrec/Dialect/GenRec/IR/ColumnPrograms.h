@@ -17,8 +17,8 @@
 
 namespace genrec {
 
-/// A join of so many parts is wide: a device makes them side by side, as columns of a launch. Of fewer
-/// a thread makes all without much delay, and reads once what several are made of.
+/// A join of so many parts is wide: a device makes them side by side, as columns of a launch. Of
+/// fewer a thread makes all without much delay, and reads once what several are made of.
 inline constexpr size_t kFewestColumns = 16;
 
 /// The body of one column. Its block has an argument per input.

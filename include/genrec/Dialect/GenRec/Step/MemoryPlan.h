@@ -87,10 +87,11 @@ struct JointLaunch {
 /// The launches of `program` that have several kernels or are of updates. Between those of one
 /// there is no call, but for sinks where they are over lists, and no kernel that stores rows.
 llvm::SmallVector<JointLaunch> getJointLaunches(ProgramOp program);
-/// Whether a block of a device has room for a row of values of `type` as a column.
-bool fitsColumn(mlir::Type type);
-/// Whether it has for what `op` of a kernel's body makes: each element of the same one of what `op`
-/// reads, or of all.
+/// Whether each row of `kernel` is made of rows that it reads by itself: its own, those above it,
+/// and what all rows share. A block of a device has room for each of them as a column.
+bool makesRowsAlone(RowKernelOp kernel);
+/// Whether a column has room for what `op` of a kernel's body makes: each element of the same one
+/// of what `op` reads, or of all.
 bool fitsColumn(mlir::Operation &op);
 /// Whether the rows of a device's kernel leave terms of a scattered sum of this type, which are
 /// read in the order of what they are added to; elsewhere each chunk of rows has a sum of its own.

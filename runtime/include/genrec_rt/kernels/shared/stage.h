@@ -4,8 +4,7 @@
 #define GENREC_RT_KERNELS_SHARED_STAGE_H
 
 /// A stage is one long function that calls kernels, once per step. Optimising it makes nothing
-/// faster, and takes longer than all kernels of a model of hundreds of columns together: of a model
-/// of 2,000 columns g++, behind nvcc, took three times as long.
+/// faster, and takes longer than all kernels of a model of hundreds of columns together.
 #if defined(__clang__)
 #define GENREC_STAGE __attribute__((optnone))
 #else
