@@ -43,6 +43,16 @@ def tool(name: str) -> str:
     return str(BUILD / "bin" / name)
 
 
+EMULATED = (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists()
+needs_emulator = pytest.mark.skipif(not EMULATED, reason="this build runs no kernels on the host")
+
+
+def require_emulator(target: str = "cuda-emulated") -> None:
+    """Skips a test, or what a fixture makes, of a target that the build has no runtime for."""
+    if target != "cpu" and not EMULATED:
+        pytest.skip("this build runs no kernels on the host")
+
+
 def call(*arguments: str | Path) -> str:
     """Runs a program and returns what it prints; raises with its messages where it fails."""
     result = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=600, check=False)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT, Tolerance, assert_same, call, draft, read_tensors, run_both, tool
+from compiled import ROOT, Tolerance, assert_same, call, draft, needs_emulator, read_tensors, run_both, tool
 from launching import needs_mpi
 from training import (
     compile_merged_and_apart,
@@ -107,12 +107,7 @@ def test_ranks_change_no_bit(binary: Path, data: Path, tmp_path: Path) -> None:
     assert train(binary, data, tmp_path / "replicas", 40, *replicas, ranks=2, threads=1) == whole
 
 
-emulated = pytest.mark.skipif(
-    not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists(), reason="this build runs no kernels on the host"
-)
-
-
-@emulated
+@needs_emulator
 @pytest.mark.parametrize("dim", [1, 16, 64, 130, 200])
 def test_rows_of_any_width_have_the_same_bits(tmp_path: Path, dim: int) -> None:
     """Instruction sets and lanes of a device draw the same random bits, in groups of 64 columns and beyond."""
@@ -134,7 +129,7 @@ def compile_emulated(folder: Path) -> Path:
     return model
 
 
-@emulated
+@needs_emulator
 def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Emulated: on the device and in the host's memory behind a cache."""
     model = compile_emulated(tmp_path)
@@ -146,7 +141,7 @@ def test_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path, mo
     assert train(model, data, tmp_path / "cached", 20, *cached, threads=1) == whole
 
 
-@emulated
+@needs_emulator
 @needs_mpi
 def test_ranks_with_devices_have_the_same_bits(binary: Path, data: Path, tmp_path: Path) -> None:
     """Those of the CPU's portions, on any number of ranks. A run goes on, on ranks of both kinds."""
@@ -160,7 +155,7 @@ def test_ranks_with_devices_have_the_same_bits(binary: Path, data: Path, tmp_pat
     assert resumed == whole
 
 
-@emulated
+@needs_emulator
 @needs_mpi
 def test_values_of_devices_travel_as_they_are(binary: Path, data: Path, tmp_path: Path) -> None:
     """Beside others that are rounded: the bits of the CPU's ranks."""

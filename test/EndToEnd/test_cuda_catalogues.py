@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call, draft
+from compiled import call, draft, require_emulator
 from genrec import nn
 from test_cuda_models import TARGETS, compile_both, expect_close, expect_same_evaluation, tensors, train
 
@@ -49,8 +49,7 @@ def run(binary: Path, folder: Path, name: str, state: Path | None = None) -> tup
 
 
 def test_catalogues_by_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     draw = np.random.default_rng(5)
     rows = {name: pa.array(draw.integers(0, ITEMS, ROWS), pa.int64()) for name in ("seen", "next")}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
@@ -116,8 +115,7 @@ def write_towers(folder: Path) -> Path:
 
 def test_an_item_tower_with_layers(tmp_path: Path) -> None:
     """In portions, too: the gradient of a factored layer over items is a sum over all of them."""
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     data = write_towers(tmp_path)
     catalogue = gr.catalogue(str(tmp_path / "items.parquet"), id="item")
     binaries = compile_both(lambda: Towers(catalogue), gr.Schema.from_parquet(data), tmp_path)
@@ -151,8 +149,7 @@ class Tagged(gr.Model):
 
 def test_empty_lists_of_a_catalogue(tmp_path: Path) -> None:
     """Columns that may be null, of a list without entries, are on the device once: steps are captured beside them."""
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     draw = np.random.default_rng(5)
     rows = {name: pa.array(draw.integers(0, ITEMS, 256), pa.int64()) for name in ("seen", "next")}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call, draft, tool
+from compiled import call, draft, require_emulator, tool
 from genrec import nn
 from test_cuda_models import TARGETS
 
@@ -70,8 +70,7 @@ def write(path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     return write(tmp_path_factory.mktemp("lists") / "rows.parquet")
 
 

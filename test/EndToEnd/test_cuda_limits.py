@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call, draft
+from compiled import call, draft, require_emulator
 from genrec import nn
 from test_cuda_models import TARGETS, expect_same_training
 
@@ -87,8 +87,7 @@ class Joined(gr.Model):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     path = tmp_path_factory.mktemp("limits") / "rows.parquet"
     draw = np.random.default_rng(5)
     columns = {

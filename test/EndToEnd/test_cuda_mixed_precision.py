@@ -13,7 +13,7 @@ from typing import Any
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD, call, compile_with_nvcc, draft, tool
+from compiled import call, compile_with_nvcc, draft, require_emulator, tool
 from genrec import nn
 from test_cuda_models import CATEGORIES, COUNTS, SCHEMA, TARGETS, make_retrieval, tensors, train, write_rows
 from test_cuda_steps import run
@@ -42,8 +42,7 @@ class WideClicks(gr.Model):
 
 @pytest.fixture(scope="module", autouse=True)
 def emulator() -> None:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
 
 
 def compile_for(make: Callable[[], gr.Model], folder: Path, target: str, **options: Any) -> Path:

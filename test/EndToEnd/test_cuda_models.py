@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT, call, compile_with_nvcc, draft, read_tensors, read_toolchain, tool
+from compiled import ROOT, call, compile_with_nvcc, draft, read_tensors, read_toolchain, require_emulator, tool
 from genrec import nn
 
 sys.path.insert(0, str(ROOT / "examples"))
@@ -101,8 +101,7 @@ class Made:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("clicks")
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     binaries = {
         target: gr.compile(Clicks(), SCHEMA, target=target, output=folder / target, flags=draft()).binary
         for target in TARGETS

@@ -8,7 +8,7 @@ from pathlib import Path
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD, ROOT
+from compiled import ROOT, require_emulator
 from test_cuda_models import (
     TARGETS,
     compile_both,
@@ -50,8 +50,7 @@ def make_search(folder: Path) -> tuple[dict[str, Path], Path]:
 @pytest.mark.parametrize("make", [make_news, make_search], ids=["news", "search"])
 def test_an_example_runs_as_on_the_cpu(make, tmp_path: Path) -> None:
     """Losses and checkpoints; a run that goes from one target to the other; evaluation and predictions."""
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     binaries, data = make(tmp_path)
     expect_same_training(binaries, data, tmp_path, steps=3, atol=2e-4, outliers=1e-3)
     cpu, cuda = (binaries[target] for target in TARGETS)

@@ -12,7 +12,7 @@ from typing import Any
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD, draft
+from compiled import BUILD, draft, require_emulator
 from launching import launcher, needs_mpi
 from test_cuda_models import (
     BATCH,
@@ -46,8 +46,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def skip_without_emulator() -> None:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
 
 
 def compile_both(model: gr.Model, folder: Path) -> dict[str, Path]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import genrec as gr
 import pytest
-from compiled import BUILD, call, draft
+from compiled import call, draft, require_emulator
 from test_cuda_models import BATCH, SCHEMA, Attending, Clicks, Crosses, tensors, train, write_attended, write_rows
 
 SEEDS = (1, 2, 3)  # of the order in which what is queued runs
@@ -27,8 +27,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(model: gr.Model, folder: Path, *flags: str) -> Path:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     return gr.compile(model, SCHEMA, target="cuda-emulated", output=folder / "cuda", flags=[*draft(), *flags]).binary
 
 
@@ -87,8 +86,7 @@ def test_captured_steps_have_the_bits_of_others(
 
 def test_dropout_draws_anew_in_each_launch_of_a_captured_step(tmp_path: Path) -> None:
     """Of rows and of attention's scores: the seed and the step are in the device's memory."""
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     data, reports = write_attended(tmp_path / "attended.parquet"), {}
     schema = gr.Schema.from_parquet(data)
     binary = gr.compile(Attending(), schema, target="cuda-emulated", output=tmp_path / "cuda", flags=draft()).binary
@@ -105,8 +103,7 @@ def test_a_profile_has_the_ops_of_the_cpu(rows: Path, tmp_path: Path) -> None:
     """
     ops = {}
     for target in ("cpu", "cuda-emulated"):
-        if target != "cpu" and not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-            pytest.skip("this build runs no kernels on the host")
+        require_emulator(target)
         binary = gr.compile(Clicks(), SCHEMA, target=target, output=tmp_path / target, flags=draft()).binary
         folder = tmp_path / f"{target}.profile"
         report = run(binary, rows, tmp_path / "report.json", "--profile", str(folder), steps=9)
@@ -138,8 +135,7 @@ def test_the_first_value_that_is_not_finite_is_named_as_on_the_cpu(rows: Path, t
     """In a step that is captured, too: the learning rate makes weights grow without bound."""
     said = []
     for target in ("cpu", "cuda-emulated"):
-        if target != "cpu" and not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-            pytest.skip("this build runs no kernels on the host")
+        require_emulator(target)
         binary = gr.compile(Clicks(), SCHEMA, target=target, output=tmp_path / target, flags=draft()).binary
         command = [binary, "train", "--data", rows, "--batch", str(BATCH), "--progress", "none", "--check-finite"]
         command += ["--seed", "5", "--threads", "1", "--epochs", "8", "--lr", "1e18"]

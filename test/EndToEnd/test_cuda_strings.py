@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call, draft
+from compiled import call, draft, require_emulator
 from genrec import nn
 from test_cuda_models import TARGETS, expect_same_training, tensors, train
 from test_cuda_steps import run
@@ -78,8 +78,7 @@ def write_users(path: Path, longest: int = 40) -> Path:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data, and a binary of Texts per target."""
     folder = tmp_path_factory.mktemp("texts")
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     pq.write_table(pa.table({"item": pa.array(range(len(TITLES)), pa.int64()), "title": TITLES}), folder / "items")
     schema = gr.Schema.from_parquet(write_users(folder / "users.parquet"), nullable=["name"])
     for target in TARGETS:
@@ -124,8 +123,7 @@ def test_strings_come_back_as_they_were(tmp_path: Path) -> None:
     schema = gr.Schema.from_parquet(data)
     tables = []
     for target in TARGETS:
-        if target != "cpu" and not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-            pytest.skip("this build runs no kernels on the host")
+        require_emulator(target)
         binary = gr.compile(Words(), schema, target=target, output=tmp_path / target, flags=draft()).binary
         call(binary, "predict", "--data", data, "--batch", "16", "--out", tmp_path / "out", "--progress", "none")
         tables.append(pq.read_table(tmp_path / "out").to_pydict())

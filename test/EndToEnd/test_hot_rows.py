@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, ROOT, Tolerance, assert_same, call, draft, read_tensors, run_both, tool
+from compiled import ROOT, Tolerance, assert_same, call, draft, needs_emulator, read_tensors, run_both, tool
 from launching import launcher, needs_mpi
 from training import (
     compile_merged_and_apart,
@@ -187,11 +187,6 @@ def test_reports_say_so(binary: Path) -> None:
     assert "wide: dim 6, sgd, 24 bytes per row\n" in text
 
 
-emulated = pytest.mark.skipif(
-    not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists(), reason="this build runs no kernels on the host"
-)
-
-
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("device") / "hot_rows"
@@ -199,7 +194,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@emulated
+@needs_emulator
 def test_devices_have_the_same_bits(
     binary: Path, device: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +211,7 @@ def test_devices_have_the_same_bits(
         assert (json.loads(report.read_text())["device"]["captured_steps_launched"] > 0) == (seed == "1")
 
 
-@emulated
+@needs_emulator
 def test_a_run_goes_on_on_a_device(binary: Path, device: Path, data: Path, tmp_path: Path) -> None:
     """And from there on the CPU, from full and from incremental generations; all files of both have the same bytes."""
     saves = ("--checkpoint-every", "2", "--checkpoint-full-every", "6", "--keep", "99")
@@ -234,7 +229,7 @@ def test_a_run_goes_on_on_a_device(binary: Path, device: Path, data: Path, tmp_p
     assert kept["mixed"] == kept["host"] and kept["too"] == kept["host"]
 
 
-@emulated
+@needs_emulator
 def test_devices_read_upper_halves_and_export_floats(binary: Path, device: Path, data: Path, tmp_path: Path) -> None:
     """Predictions from one checkpoint are the CPU's; so are the floats that --init gives, and their bits at the end."""
     train(binary, data, tmp_path / "checkpoint", 20)
@@ -250,7 +245,7 @@ def test_devices_read_upper_halves_and_export_floats(binary: Path, device: Path,
     assert all((rows[index] == rounded[index]).all() for index in range(40))
 
 
-@emulated
+@needs_emulator
 @pytest.mark.parametrize("dim", [7, 64])
 def test_rows_of_any_width_add_up_on_devices(tmp_path: Path, dim: int) -> None:
     """A lane of a device has one value, or packs of two."""
@@ -265,7 +260,7 @@ def test_rows_of_any_width_add_up_on_devices(tmp_path: Path, dim: int) -> None:
     assert lower_halves(read_tensors(files[0])["t.values"]).all()
 
 
-@emulated
+@needs_emulator
 @needs_mpi
 def test_ranks_with_devices_have_the_same_bits(binary: Path, device: Path, data: Path, tmp_path: Path) -> None:
     """Owners count, keep and update; upper halves travel. A run goes on, on ranks of both kinds."""
@@ -278,7 +273,7 @@ def test_ranks_with_devices_have_the_same_bits(binary: Path, device: Path, data:
     assert resumed == whole
 
 
-@emulated
+@needs_emulator
 def test_tables_with_hot_rows_stay_on_the_device(device: Path, data: Path) -> None:
     words = [str(device), "train", "--data", str(data), "--host-tables", "odd=8"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)

@@ -11,15 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call, draft, read_tensors
+from compiled import call, draft, needs_emulator, read_tensors
 from genrec import nn
 from launching import launcher, needs_mpi
 
 ROWS, BATCH, STEPS, TEMPERATURE = 130, 40, 6, 0.3
 SCHEMA = gr.Schema({"user": gr.int64, "item": gr.int64.nullable(), "log_q": gr.float32, "weight": gr.float32})
-needs_emulator = pytest.mark.skipif(
-    not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists(), reason="this build runs no kernels on the host"
-)
 
 
 class Towers(gr.Model):

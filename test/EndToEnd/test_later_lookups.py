@@ -11,7 +11,7 @@ from pathlib import Path
 import genrec as gr
 import numpy as np
 import pytest
-from compiled import BUILD, draft
+from compiled import draft, require_emulator
 from genrec import nn
 from launching import needs_mpi
 from test_cuda_models import BATCH, CATEGORIES, SCHEMA, TARGETS, WIDTH, expect_close, tensors, write_rows
@@ -60,8 +60,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_emulator() -> None:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
 
 
 @needs_mpi

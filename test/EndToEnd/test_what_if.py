@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import BUILD, call, draft, tool
+from compiled import call, draft, require_emulator, tool
 from genrec import nn
 from launching import launcher, needs_mpi
 
@@ -123,8 +123,7 @@ def test_ids_are_counted_after_the_models_transforms(shop: Path, counted: Path) 
 
 @pytest.mark.parametrize("model", [Shop, Recent])
 def test_a_binary_for_a_device_counts_the_same(shop: Path, model: type[gr.Model], tmp_path: Path) -> None:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     counts = []
     for target in ("cpu", "cuda-emulated"):
         binary, ids = tmp_path / target, tmp_path / f"{target}.json"
@@ -137,8 +136,7 @@ def test_a_binary_for_a_device_counts_the_same(shop: Path, model: type[gr.Model]
 
 def test_an_id_beyond_its_table_ends_counting_on_both(shop: Path, tmp_path: Path) -> None:
     """The row is named as a step names it."""
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
+    require_emulator()
     said = []
     for target in ("cpu", "cuda-emulated"):
         model = Recent()
