@@ -166,6 +166,9 @@ set(GENREC_SIMT_FLAGS -O1 -g1 -march=x86-64-v3 -ffp-contract=off -fno-vectorize 
     -fsanitize=array-bounds,alignment -fno-sanitize-recover=array-bounds,alignment
     "SHELL:-mllvm -tsan-instrument-read-before-write" "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
     "SHELL:-mllvm -tsan-instrument-atomics=0" -fbracket-depth=8192) # folds over a kernel's arguments
+if(GENREC_SIMT_DEVICE_SIZES)
+  list(APPEND GENREC_SIMT_FLAGS -DGENREC_SIMT_DEVICE_SIZES)
+endif()
 # For tests that compile kernels themselves.
 list(JOIN GENREC_SIMT_FLAGS " " flags)
 string(REPLACE "SHELL:" "" flags "${flags}")

@@ -6,6 +6,7 @@ set(GENREC_PYTHON "" CACHE FILEPATH "Python of the project's environment (script
 option(GENREC_COMPILER_ASSERTIONS "assertions in the compiler libraries and tools" ON)
 option(GENREC_UNITY "compile sources of libraries and of the runtime's tests six at a time, and the runtime's CUDA sources eight at a time: less where all are compiled, more where one changes" OFF)
 option(GENREC_CUDA_DRAFTS "barely optimise tests and benchmarks for a device, for a build that runs them nowhere" OFF)
+option(GENREC_SIMT_DEVICE_SIZES "the emulated device runs kernels in the sizes of a device, to count what they do: tests see less" OFF)
 option(GENREC_RUNTIME_ASSERTIONS "assertions in the runtime and in compiled models" OFF)
 
 # The build types are ours: -g is left out on purpose, debug information of MLIR headers doubles compile time.

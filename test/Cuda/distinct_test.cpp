@@ -217,6 +217,29 @@ TEST(DistinctProducts, LongSumsAreCutAsOnTheCpu) {
   expectCpus<4, 16>(300, 5, 3);       // more lookups than a launch takes
 }
 
+/// Whole numbers, which have one sum in every order: `ids` rows that many rows of the batch find.
+template <int D, int N> void expectSumsOfGiants(int64_t parts, int64_t count, int64_t ids) {
+  SCOPED_TRACE(testing::Message() << parts << " lookups of " << D << " by " << N << ", " << count
+                                  << " rows, " << ids << " ids");
+  std::mt19937_64 random(static_cast<uint64_t>(count));
+  Case<D, N> of(parts, count, ids, random);
+  for (std::vector<float> *values : {&of.values, &of.weight, &of.gradient})
+    for (float &value : *values)
+      value = static_cast<float>(random() % 5) - 2;
+  const Results expected = of.onCpu(), got = of.onDevice();
+  EXPECT_EQ(got.dvalues, expected.dvalues);
+  EXPECT_EQ(got.dweight, expected.dweight);
+}
+
+/// A warp adds 256 gradients, others add those of a row with more in pieces.
+TEST(DistinctProducts, AddGradientsOfRowsThatManyFind) {
+  expectSumsOfGiants<3, 16>(1, 256, 1);
+  expectSumsOfGiants<8, 33>(2, 257, 1);
+  expectSumsOfGiants<16, 144>(3, 900, 2);
+  expectSumsOfGiants<4, 16>(3, 1100, 40);
+  expectSumsOfGiants<1, 1>(1, 256 * 256 + 300, 1); // pieces of pieces
+}
+
 /// Rows of whole words that begin at any float.
 TEST(DistinctProducts, GradientsAreAlignedToAFloatAlone) {
   std::mt19937_64 random(6);

@@ -27,6 +27,7 @@ from planted_defects_promises import PROMISES
 from planted_defects_steps import STEPS_AND_EXCHANGES
 from planted_defects_sums import SUMS
 from planted_defects_tenth import TENTH
+from planted_defects_thirteenth import THIRTEENTH
 from planted_defects_twelfth import TWELFTH
 from planted_defects_unique import LATER_UNIQUE_DEFECTS, LOOK_BACK, UNIQUE, UNIQUE_DEFECTS
 from planted_defects_waits import WAITS
@@ -452,6 +453,7 @@ DEFECTS = [
     *TENTH,
     *ELEVENTH,
     *TWELFTH,
+    *THIRTEENTH,
 ]  # fmt: skip
 
 

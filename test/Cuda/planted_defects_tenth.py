@@ -45,7 +45,7 @@ TENTH = [
     far("vectors of a batch", "kernels/cuda/in_batch_softmax.cu", "InBatchSoftmax", "row * ld"),
     far("values of distinct rows", DISTINCT, DISTINCT_FAR, "row * g.p.ldValues"),
     far("steps of distinct rows", DISTINCT, DISTINCT_FAR, "step * g.p.ldValues"),
-    far("gradients of distinct rows", DISTINCT, DISTINCT_FAR, "found.order[at] % rows * from.ldGradient"),
+    far("gradients of distinct rows", "include/genrec_rt/kernels/cuda/segments_warp.h", DISTINCT_FAR, "parent * ld"),
     far("products of distinct rows", DISTINCT, DISTINCT_FAR, "row * ldY"),
     far("parts that are copied", "kernels/cuda/part_copies.cu", "CopiesOfParts", "row * c.ldFrom"),
     far("copies of parts", "kernels/cuda/part_copies.cu", "CopiesOfParts", "row * c.ldTo"),

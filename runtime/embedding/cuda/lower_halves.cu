@@ -18,11 +18,7 @@ namespace {
 
 /// Bytes of a chunk of blocks, and how many chunks the device's table of them has room for: 512
 /// GiB. On the host a chunk is small, so that tests see several.
-#if defined(GENREC_SIMT)
-constexpr int64_t kLowerChunkBytes = 4 << 10;
-#else
-constexpr int64_t kLowerChunkBytes = 8 << 20;
-#endif
+constexpr int64_t kLowerChunkBytes = deviceSize(8 << 20, 4 << 10);
 constexpr int64_t kMostLowerChunks = 1 << 16;
 
 /// What a row of a table with hot rows has where, in floats.

@@ -7,6 +7,8 @@
 
 #include "genrec_rt/kernels/cuda/distinct.h"
 
+#include "segment_pieces.h"
+
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/factors.h"
 #include "genrec_rt/kernels/cuda/order.h"
@@ -21,11 +23,7 @@ namespace {
 constexpr int kProductWarps = kProductThreads / kWarp;
 
 /// On the host little, so that tests see groups that memory bounds.
-#if defined(GENREC_SIMT)
-constexpr int64_t kMostGroupBytes = int64_t(32) << 10;
-#else
-constexpr int64_t kMostGroupBytes = int64_t(64) << 20;
-#endif
+constexpr int64_t kMostGroupBytes = deviceSize(64 << 20, 32 << 10);
 /// Lookups of a group; their columns are an argument of kernels.
 constexpr int64_t kMostParts = 256;
 
@@ -144,34 +142,29 @@ __global__ void __launch_bounds__(kProductThreads)
 // Backward
 //===----------------------------------------------------------------------===//
 
-/// The places (lookup, row) by the number that they found.
-struct FoundBy {
-  const uint32_t *order;
-  const int64_t *begins; ///< by number, and one more
-};
-
 /// How many numbers there are. Places without a row have the one behind: they are of no segment.
 __global__ void countNumbers(const DistinctLookups lookups, uint32_t *count) {
   *count = static_cast<uint32_t>(lookups.starts[lookups.parts]);
 }
 
+/// Of places (lookup, row) their rows: what they add to sums is the gradient of those.
+__global__ void rowsOfPlaces(const DistinctLookups lookups, uint32_t *order) {
+  const auto rows = static_cast<uint32_t>(lookups.rows->count);
+  for (int64_t i = threadInGrid(); i < lookups.parts * rows; i += threadsInGrid())
+    order[i] %= rows;
+}
+
 /// sums[., n]: of the gradients of the rows that found a distinct row of the group. A warp per
-/// distinct row and 128 columns.
+/// distinct row and kEach * 32 columns.
+template <int kEach>
 __global__ void __launch_bounds__(kProductThreads)
-    sumGradients(const Group g, const DistinctGradient from, const FoundBy found, float *sums) {
-  constexpr int kEach = 4;
-  const int64_t rows = g.p.lookups.rows->count, origin = g.origin(), distinct = g.distinct();
+    sumGradients(const Group g, const SegmentSums found, float *sums) {
+  const int64_t origin = g.origin(), distinct = g.distinct();
   const int64_t firstColumn = static_cast<int64_t>(blockIdx.y) * kWarp * kEach + laneOf();
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kProductWarps + warpOf(); i < distinct;
        i += static_cast<int64_t>(gridDim.x) * kProductWarps) {
     float sum[kEach] = {};
-    for (int64_t at = found.begins[origin + i]; at < found.begins[origin + i + 1]; ++at) {
-      const float *row = from.gradient + found.order[at] % rows * from.ldGradient;
-#pragma unroll
-      for (int c = 0; c < kEach; ++c)
-        if (firstColumn + c * kWarp < g.p.n)
-          sum[c] += row[firstColumn + c * kWarp];
-    }
+    addSegment(found, origin + i, firstColumn, g.p.n, sum);
 #pragma unroll
     for (int c = 0; c < kEach; ++c)
       if (firstColumn + c * kWarp < g.p.n)
@@ -249,6 +242,7 @@ struct GradientScratch {
   int64_t *begins;
   void *ordering;
   float *sums, *partials;
+  Pieces pieces = {}; ///< of the rows that found a distinct row, where those may be many
   int64_t bytes;
 
   GradientScratch(const DistinctProduct &p, void *memory) {
@@ -261,6 +255,11 @@ struct GradientScratch {
     ordering = cursor.take<char>(orderScratchBytes(places, places + 1));
     sums = cursor.take<float>(parts * p.lookups.capacity * p.n);
     partials = cursor.take<float>(parts * mostChunks(p) * p.d * p.n);
+    if (Pieces::levelsOf(p.lookups.capacity) > 0) {
+      const int64_t most = Pieces::mostOf(places, p.lookups.capacity);
+      pieces = {cursor.take<Piece>(most), cursor.take<float>(most * p.n),
+                cursor.take<int64_t>(places), cursor.take<uint32_t>(Pieces::kMostLevels + 1)};
+    }
     bytes = cursor.bytes();
   }
 };
@@ -298,14 +297,22 @@ void multiplyDistinctGradient(const DistinctProduct &product, const DistinctGrad
     GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countNumbers, lookups, scratch.count);
     orderStably(lookups.numbers, places, places + 1, scratch.order, scratch.ordering, stream);
     findSegments(lookups.numbers, scratch.order, places, scratch.count, scratch.begins, stream);
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(places, kProductThreads), rowsOfPlaces, lookups,
+                       scratch.order);
   }
-  const FoundBy found{scratch.order, scratch.begins};
+  // A lookup finds a row once for each row of the batch at most.
+  const SegmentTerms terms{
+      .gradients = gradient.gradient, .ld = gradient.ldGradient, .order = scratch.order};
+  const SegmentSums found = sumGiants(places, scratch.count, product.n, terms, scratch.begins,
+                                      places, capacity, scratch.pieces, stream);
+  const bool isNarrow = product.n <= kWarp;
   const int64_t chunks = mostChunks(product);
   forGroups(product, backwardBytes(product), [&](const Group &group) {
     if (capacity > 0) {
       LaunchShape perRow = shapeOfThreads(group.count * capacity * kWarp, kProductThreads);
-      perRow.grid.y = static_cast<unsigned>(blocksFor(product.n, kWarp * 4));
-      GENREC_CUDA_LAUNCH(stream, perRow, sumGradients, group, gradient, found, scratch.sums);
+      perRow.grid.y = static_cast<unsigned>(isNarrow ? 1 : blocksFor(product.n, kWarp * 4));
+      GENREC_CUDA_LAUNCH(stream, perRow, isNarrow ? sumGradients<1> : sumGradients<4>, group, found,
+                         scratch.sums);
       GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.d, group.count), multiplySums,
                          group, scratch.sums, gradient.dvalues);
       GENREC_CUDA_LAUNCH(stream, shapeOfTiles(product.d, product.n, group.count * chunks),

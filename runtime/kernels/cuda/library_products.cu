@@ -27,11 +27,7 @@ namespace {
 /// Of the copies of a contraction's chunk, and of the chunks that run at once: copies and sums. On
 /// the host little, so that tests see groups of chunks, and chunks that are added one by one.
 constexpr int64_t kMostCopyBytes = int64_t(256) << 20;
-#if defined(GENREC_SIMT)
-constexpr int64_t kMostChunkBytes = int64_t(2) << 20;
-#else
-constexpr int64_t kMostChunkBytes = kMostCopyBytes;
-#endif
+constexpr int64_t kMostChunkBytes = deviceSize(kMostCopyBytes, int64_t(2) << 20);
 /// What the last of several chunks is rounded up to, so that few lengths are planned.
 constexpr int64_t kChunkStep = 256;
 

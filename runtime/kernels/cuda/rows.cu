@@ -190,11 +190,7 @@ void poolRows(const T *const *rows, const uint32_t *inverse, const int64_t *offs
   if (parents == 0)
     return;
   // So many warps have a list each. On the host they are few, so that tests see several lists.
-#if defined(GENREC_SIMT)
-  constexpr int64_t kMostWarps = 2;
-#else
-  constexpr int64_t kMostWarps = 1 << 14;
-#endif
+  constexpr int64_t kMostWarps = deviceSize(1 << 14, 2);
   const auto each = static_cast<int>(std::clamp<int64_t>(parents / kMostWarps, 1, kWarp));
   auto launch = [&](auto kernel, int64_t units) {
     GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(parents, each)), kernel, rows, inverse, offsets,

@@ -265,8 +265,8 @@ void addUp(cudaStream_t stream, const ScatteredSum &sum, const Scratch &scratch)
                        scratch.coefficients);
     terms.coefficients = scratch.coefficients;
   }
-  cuda::sumPieces(sum.rows, nullptr, sum.shape.width, scratch.begins, count, scratch.pieces, stream,
-                  [&](int64_t mostPieces) {
+  cuda::sumPieces(sum.rows, nullptr, sum.shape.width, scratch.begins, count, count, scratch.pieces,
+                  stream, [&](int64_t mostPieces) {
                     GENREC_CUDA_LAUNCH(stream, shapeOf(mostPieces * L, slices),
                                        (sumTermPieces<L, V, Element>), terms, scratch.pieces);
                   });

@@ -51,11 +51,7 @@ SizedProduct productOf(const RankedItems &r, const ScoreChunk &chunk) {
 }
 
 ScoreChunk mostOfChunk(const RankedItems &r, int64_t bytesPerScore) {
-#if defined(GENREC_SIMT)
-  constexpr int64_t kMostQueries = 64; // so that tests see several chunks
-#else
-  constexpr int64_t kMostQueries = 2048;
-#endif
+  constexpr int64_t kMostQueries = deviceSize(2048, 64);
   constexpr int64_t kLeastItems = 1024, kWhole = 64; // for aligned rows
   ScoreChunk chunk{};
   chunk.queries = std::min(r.queryCapacity, kMostQueries);

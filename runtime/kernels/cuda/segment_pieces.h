@@ -47,8 +47,11 @@ struct Pieces {
     }
     return begin;
   }
-  /// Pieces of all levels.
-  static int64_t mostOf(int64_t terms) { return levelBegin(terms, levelsOf(terms) + 1); }
+  /// Pieces of all levels, where a row has `largest` terms at most.
+  static int64_t mostOf(int64_t terms, int64_t largest) {
+    return levelBegin(terms, levelsOf(largest) + 1);
+  }
+  static int64_t mostOf(int64_t terms) { return mostOf(terms, terms); }
 };
 
 namespace {
@@ -147,12 +150,14 @@ inline LaunchShape shapeOfPieces(int64_t items, int64_t perBlock) {
 }
 
 /// Cuts and adds all levels. Row u of `count`, of which *used exist (null: all), has the terms
-/// [offsets[u], offsets[u + 1]); `terms` of them are there at most. `sumTerms(most)` launches what
-/// adds the terms of the pieces of level 1, which are the first of the list, up to `most`.
+/// [offsets[u], offsets[u + 1]); `terms` of them are there at most, of one row `largest`.
+/// `sumTerms(most)` launches what adds the terms of the pieces of level 1, which are the first of
+/// the list, up to `most`.
 template <class SumTerms>
 void sumPieces(int64_t count, const uint32_t *used, int64_t dim, const int64_t *offsets,
-               int64_t terms, const Pieces &pieces, cudaStream_t stream, const SumTerms &sumTerms) {
-  const int levels = Pieces::levelsOf(terms);
+               int64_t terms, int64_t largest, const Pieces &pieces, cudaStream_t stream,
+               const SumTerms &sumTerms) {
+  const int levels = Pieces::levelsOf(largest);
   if (levels == 0)
     return;
   GENREC_CUDA_CHECK(
@@ -167,6 +172,28 @@ void sumPieces(int64_t count, const uint32_t *used, int64_t dim, const int64_t *
                        dim <= kWarp ? sumPiecesBelow<1> : sumPiecesBelow<kPieceColumns>, level,
                        begin, dim, pieces);
   }
+}
+
+template <int kEach>
+__global__ void __launch_bounds__(kPieceThreads)
+    sumSegmentPieces(SegmentTerms terms, int64_t dim, Pieces pieces) {
+  sumLevel<kEach>(1, 0, dim, pieces, [&](const Piece &piece, int64_t base, float (&total)[kEach]) {
+    detail::addTerms(terms, piece.begin, piece.end, base, dim, total);
+  });
+}
+
+/// Adds the pieces of giants; what it returns has the sums of all rows (segments_warp.h).
+/// Arguments as of sumPieces.
+inline SegmentSums sumGiants(int64_t count, const uint32_t *used, int64_t dim,
+                             const SegmentTerms &terms, const int64_t *offsets, int64_t occurrences,
+                             int64_t largest, const Pieces &pieces, cudaStream_t stream) {
+  sumPieces(
+      count, used, dim, offsets, occurrences, largest, pieces, stream, [&](int64_t mostPieces) {
+        GENREC_CUDA_LAUNCH(stream, shapeOfPieces(mostPieces, kPieceWarps),
+                           dim <= kWarp ? sumSegmentPieces<1> : sumSegmentPieces<kPieceColumns>,
+                           terms, dim, pieces);
+      });
+  return {terms, offsets, pieces.firstOf, pieces.sums, dim, Pieces::levelsOf(largest)};
 }
 
 } // namespace

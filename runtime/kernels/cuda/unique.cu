@@ -115,21 +115,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     atomicAdd(owners.totals + owner, distinct[owner]);
 }
 
-#if defined(GENREC_SIMT)
-constexpr int kRankThreads = 64; // as many take several rounds of what tests have
-#else
-constexpr int kRankThreads = 512;
-#endif
+constexpr int kRankThreads = deviceSize(512, 64); // 64 take several rounds of what tests have
 
 /// Words of bits are cut into parts, one a block: into few where a block adds up what is before its
 /// own, so that blocks of the next launch have room beside them.
-#if defined(GENREC_SIMT)
-constexpr int64_t kMostParts = 4, kMostCountedParts = 4;
-constexpr int kMostWordsBefore = 640; // tests have both
-#else
-constexpr int64_t kMostParts = 64, kMostCountedParts = 512;
-constexpr int kMostWordsBefore = 1 << 17; // 4 Mi ids: a block adds up 512 KB, some 10 us
-#endif
+constexpr int64_t kMostParts = deviceSize(64, 4), kMostCountedParts = deviceSize(512, 4);
+/// 4 Mi ids: a block adds up 512 KB, some 10 us. Tests have fewer and more.
+constexpr int kMostWordsBefore = deviceSize(1 << 17, 640);
 static_assert(kMostCountedParts <= kRankThreads);
 
 /// The bits of `words` that begin at a multiple of four, which the block adds up.

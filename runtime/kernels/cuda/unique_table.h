@@ -26,11 +26,7 @@ constexpr uint32_t kFree = 0xFFFFFFFFu, kNumbered = 0x80000000u;
 /// The bits of a position below `count`; those between them and kNumbered are the mark's. 1 Mi ids
 /// have a mark of 10 bits: who finds another id's slot mostly sees it there. Tests see two bits.
 inline uint32_t positionBits(int64_t count) {
-#if defined(GENREC_SIMT)
-  constexpr int kLeast = 29;
-#else
-  constexpr int kLeast = 1;
-#endif
+  constexpr int kLeast = deviceSize(1, 29);
   const int bits = std::max(static_cast<int>(std::bit_width(static_cast<uint64_t>(count))), kLeast);
   return static_cast<uint32_t>((uint64_t(1) << bits) - 1);
 }

@@ -5,6 +5,9 @@
 // after another here belong together where they make the same access for as many times: the n-th
 // of each lane at one place of the program. (In divergent loops that may be another one.)
 //
+// A thread that goes round a loop waits for memory in each round, whatever others do: a launch
+// takes as long as its longest thread.
+//
 // Counted are accesses that compiled code makes, no copies and matrix products. The host's compiler
 // may have joined or split loads otherwise than nvcc does.
 //
@@ -51,7 +54,31 @@ struct Cost {
   uint64_t accesses = 0, lanes = 0, taken = 0, least = 0;
 };
 
+/// What the longest thread of a launch does at one place.
+struct Longest {
+  uint64_t launch = 0, inLaunch = 0; ///< of the launch that was last there
+  uint64_t launches = 0, most = 0, total = 0;
+
+  void add(uint64_t count, uint64_t number) {
+    if (number != launch)
+      end();
+    launch = number;
+    inLaunch = std::max(inLaunch, count);
+  }
+  /// Of the launch; begins the next.
+  void end() {
+    launches += inLaunch > 0;
+    most = std::max(most, inLaunch);
+    total += inLaunch;
+    inLaunch = 0;
+  }
+};
+
+/// A loop of fewer rounds is not told.
+constexpr uint64_t kFewestRounds = 128;
+
 std::map<Site, Cost> costs;
+std::map<Site, Longest> longest; ///< of accesses of device memory
 std::map<std::pair<const Block *, int>, std::map<Site, Pending>> pending;
 
 /// The distinct units of `unit` bytes that the lanes from `begin` to `end` touch, in order.
@@ -101,11 +128,28 @@ struct Line {
   uint64_t wasted() const { return cost.taken - cost.least; }
 };
 
+/// Loops of many rounds, those that take longest first.
+void writeLongest(FILE *out) {
+  std::vector<std::pair<Longest, Site>> all;
+  for (auto &[site, found] : longest) {
+    found.end();
+    if (found.most >= kFewestRounds)
+      all.emplace_back(found, site);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto &a, const auto &b) { return a.first.total > b.first.total; });
+  for (const auto &[found, site] : all)
+    std::fprintf(out,
+                 "%10llu rounds of the longest threads, of one launch at most %llu; %llu launches: "
+                 "device, %s, %s\n",
+                 static_cast<unsigned long long>(found.total),
+                 static_cast<unsigned long long>(found.most),
+                 static_cast<unsigned long long>(found.launches),
+                 accessText(site.bytes, site.isWrite).c_str(), describeAccess(site.place).c_str());
+}
+
 /// What costs more than it must, the worst first.
-void write(const char *file) {
-  FILE *out = std::fopen(file, "a");
-  if (!out)
-    return;
+void writeCosts(FILE *out) {
   std::map<std::tuple<std::string, bool, bool, size_t>, Line> lines; // a loop may be there twice
   for (const auto &[site, cost] : costs) {
     const std::string where = describeAccess(site.place);
@@ -122,7 +166,7 @@ void write(const char *file) {
     if (line.wasted())
       all.push_back(line);
   std::sort(all.begin(), all.end(),
-                   [](const Line &a, const Line &b) { return a.wasted() > b.wasted(); });
+            [](const Line &a, const Line &b) { return a.wasted() > b.wasted(); });
   for (const Line &line : all)
     std::fprintf(out,
                  "%10llu of %10llu %s, %5.2f times the least; %llu warps, %4.1f lanes: %s, %s\n",
@@ -136,15 +180,18 @@ void write(const char *file) {
                   accessText(line.site.bytes, line.site.isWrite))
                      .c_str(),
                  line.where.c_str());
-  std::fclose(out);
 }
 
 /// Writes at the end of the program.
 const struct Report {
   const char *file = std::getenv("GENREC_SIMT_ACCESSES");
   ~Report() {
-    if (file)
-      write(file);
+    FILE *out = file ? std::fopen(file, "a") : nullptr;
+    if (!out)
+      return;
+    writeCosts(out);
+    writeLongest(out);
+    std::fclose(out);
   }
 } report;
 
@@ -173,10 +220,14 @@ void endAccesses(const Block &block) {
   auto from = pending.lower_bound({&block, 0});
   auto to = pending.lower_bound({&block + 1, 0});
   for (auto of = from; of != to; ++of)
-    for (const auto &[site, waiting] : of->second)
-      for (const Together &all : waiting.waiting)
+    for (const auto &[site, lanes] : of->second) {
+      for (const Together &all : lanes.waiting)
         if (all.lanes)
           add(site, all);
+      if (!site.isShared)
+        longest[site].add(*std::max_element(lanes.count, lanes.count + kWarp),
+                          static_cast<uint64_t>(machine.launches));
+    }
   pending.erase(from, to);
 }
 

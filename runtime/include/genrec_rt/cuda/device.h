@@ -10,6 +10,8 @@
 #ifndef GENREC_RT_CUDA_DEVICE_H
 #define GENREC_RT_CUDA_DEVICE_H
 
+#include "genrec_rt/cuda/sizes.h"
+
 #include <cstdint>
 #include <cuda_runtime.h>
 #include <type_traits>

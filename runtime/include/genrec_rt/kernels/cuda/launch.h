@@ -9,6 +9,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_LAUNCH_H
 #define GENREC_RT_KERNELS_CUDA_LAUNCH_H
 
+#include "genrec_rt/cuda/sizes.h"
 #include "genrec_rt/device_limits.h"
 #include "genrec_rt/kernels/cuda/row_mapping.h"
 #include "genrec_rt/kernels/cuda/row_sums.h"
@@ -101,11 +102,7 @@ constexpr int64_t blocksFor(int64_t count, int64_t per) { return (count + per - 
 
 /// Most blocks of a kernel whose threads loop over what is left: enough to fill a device many
 /// times. On the host few, so that tests see every loop go round.
-#if defined(GENREC_SIMT)
-inline constexpr int64_t kMostBlocks = 4;
-#else
-inline constexpr int64_t kMostBlocks = 16384;
-#endif
+inline constexpr int64_t kMostBlocks = deviceSize(16384, 4);
 
 /// Blocks of `threads` for `items`, of which a thread has one; no more than `most` blocks, whose
 /// threads then have several.

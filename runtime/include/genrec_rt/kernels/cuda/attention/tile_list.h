@@ -33,11 +33,7 @@ constexpr int kListThreads = 256, kOneListThreads = 1024;
 constexpr int64_t kOneBlockTiles = 1 << 15;
 /// As many tiles of one head are listed by a block of attentionPrepare, beside its other blocks. On
 /// the host few, so that tests see longer lists.
-#if defined(GENREC_SIMT)
-constexpr int64_t kPreparedTiles = 8;
-#else
-constexpr int64_t kPreparedTiles = 1 << 11;
-#endif
+constexpr int64_t kPreparedTiles = deviceSize(1 << 11, 8);
 /// Tiles are sorted by part (longer parts where there would be more) and by length in so many
 /// classes.
 constexpr int kParts = 128, kClasses = 32, kBins = kParts * kClasses;
