@@ -78,7 +78,8 @@ struct Longest {
 constexpr uint64_t kFewestRounds = 128;
 
 std::map<Site, Cost> costs;
-std::map<Site, Longest> longest; ///< of accesses of device memory
+/// Of accesses of device memory, by kernel: what a row kernel calls has no place in it.
+std::map<std::pair<const void *, Site>, Longest> longest;
 std::map<std::pair<const Block *, int>, std::map<Site, Pending>> pending;
 
 /// The distinct units of `unit` bytes that the lanes from `begin` to `end` touch, in order.
@@ -130,21 +131,26 @@ struct Line {
 
 /// Loops of many rounds, those that take longest first.
 void writeLongest(FILE *out) {
-  std::vector<std::pair<Longest, Site>> all;
-  for (auto &[site, found] : longest) {
+  struct Line {
+    Longest found;
+    const void *kernel;
+    Site site;
+  };
+  std::vector<Line> all;
+  for (auto &[at, found] : longest) {
     found.end();
     if (found.most >= kFewestRounds)
-      all.emplace_back(found, site);
+      all.push_back({found, at.first, at.second});
   }
   std::sort(all.begin(), all.end(),
-            [](const auto &a, const auto &b) { return a.first.total > b.first.total; });
-  for (const auto &[found, site] : all)
+            [](const Line &a, const Line &b) { return a.found.total > b.found.total; });
+  for (const auto &[found, kernel, site] : all)
     std::fprintf(out,
                  "%10llu rounds of the longest threads, of one launch at most %llu; %llu launches: "
-                 "device, %s, %s\n",
+                 "%s, device, %s, %s\n",
                  static_cast<unsigned long long>(found.total),
                  static_cast<unsigned long long>(found.most),
-                 static_cast<unsigned long long>(found.launches),
+                 static_cast<unsigned long long>(found.launches), functionAt(kernel).c_str(),
                  accessText(site.bytes, site.isWrite).c_str(), describeAccess(site.place).c_str());
 }
 
@@ -225,8 +231,9 @@ void endAccesses(const Block &block) {
         if (all.lanes)
           add(site, all);
       if (!site.isShared)
-        longest[site].add(*std::max_element(lanes.count, lanes.count + kWarp),
-                          static_cast<uint64_t>(machine.launches));
+        longest[{machine.operation->info.kernel, site}].add(
+            *std::max_element(lanes.count, lanes.count + kWarp),
+            static_cast<uint64_t>(machine.launches));
     }
   pending.erase(from, to);
 }
