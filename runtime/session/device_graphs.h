@@ -58,6 +58,9 @@ struct StepGraph {
 /// How many stages were captured, and how many times that was launched.
 struct CaptureCounts {
   int64_t captures = 0, launches = 0;
+
+  /// Launches of what was captured in a step before.
+  int64_t plainLaunches() const { return launches - captures; }
 };
 
 /// The graphs of all slots and programs of a session; those used last are kept: eight, or, of

@@ -10,6 +10,7 @@
 #include "descriptor.h"
 #include "device_state.h"
 #include "genrec_rt/session.h"
+#include "host_times.h"
 #include "parameter_shards.h"
 #include "profile.h"
 
@@ -77,6 +78,7 @@ struct genrec_runtime {
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
   /// Of a model for a device; null on the host.
   std::unique_ptr<genrec::rt::DeviceState> onDevice;
+  genrec::rt::HostTimes hostTimes; ///< of that
   std::function<void()> whileDeviceWorks; ///< what the host does once all of a step is queued
   /// genrec_rt_thread_scratch there, of each DeviceQueue.
   std::unique_ptr<genrec::rt::DeviceMemory> deviceScratch[2];

@@ -376,7 +376,8 @@ std::optional<DeviceUse> Session::deviceUse() const {
                    onDevice->graphs().updates.captures,
                    onDevice->graphs().updates.launches,
                    impl->dispatchedAhead,
-                   onDevice->graphs().refusals()};
+                   onDevice->graphs().refusals(),
+                   impl->state.hostTimes.perStep()};
 }
 
 int64_t Session::arenaAllocations() const {

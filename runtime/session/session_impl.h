@@ -98,6 +98,8 @@ private:
   /// The time of the training step of `portions`, as far as this rank knows.
   std::optional<int64_t> ownSeconds(std::span<StepSlot *const> portions) const;
 
+  /// A step of a model for a device has been reported.
+  void endHostTimes();
   /// Copies the next batch to the device, if it has been read.
   static void copyAhead(Pipeline &pipeline);
   /// Of one portion on one rank: queues the stages of the next batch; null at the end.

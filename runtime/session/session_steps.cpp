@@ -3,6 +3,7 @@
 #include "session_impl.h"
 
 #include "device_ahead.h"
+#include "device_graphs.h"
 #include "dispatch_ahead.h"
 
 #include <algorithm>
@@ -186,8 +187,10 @@ void Session::Impl::copyAhead(Pipeline &pipeline) {
 
 int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
   DuringSteps during(state.whileDeviceWorks, [&] { copyAhead(pipeline); });
+  state.hostTimes.pause();
   for (int64_t count = 1;; ++count) {
     int64_t waiting = state.profile ? profileClock() : 0;
+    state.hostTimes.begin(HostWork::data);
     std::span<Pipeline::Place> taken = pipeline.take();
     if (taken.empty())
       return count - 1;
@@ -200,11 +203,18 @@ int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &on
     if (onStep && !onStep(report))
       return count;
     pipeline.release();
+    endHostTimes();
   }
+}
+
+void Session::Impl::endHostTimes() {
+  if (state.onDevice)
+    state.hostTimes.endStep(state.onDevice->graphs().stages.plainLaunches());
 }
 
 StepSlot *Session::Impl::queueNext(Pipeline &pipeline) {
   const int64_t waiting = state.profile ? profileClock() : 0;
+  state.hostTimes.begin(HostWork::data);
   const std::span<Pipeline::Place> taken = pipeline.take();
   if (taken.empty())
     return nullptr;
@@ -221,6 +231,7 @@ StepSlot *Session::Impl::queueNext(Pipeline &pipeline) {
 int64_t Session::Impl::runQueued(Mode mode, Pipeline &pipeline, const OnStep &onStep,
                                  const LooksAfter &looks) {
   QueuedSteps queued(*state.onDevice);
+  state.hostTimes.pause();
   int64_t count = 0;
   auto endFirst = [&] {
     StepSlot *slot = queued.takeFirst();
@@ -231,6 +242,7 @@ int64_t Session::Impl::runQueued(Mode mode, Pipeline &pipeline, const OnStep &on
     const StepReport report = finish(mode, {&slot, 1}, nullptr);
     const bool goesOn = !onStep || onStep(report);
     pipeline.release();
+    endHostTimes();
     return goesOn;
   };
   for (;;) {

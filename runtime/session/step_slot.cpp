@@ -306,8 +306,10 @@ bool StepSlot::meetsPortions() const {
 Arena &StepSlot::computeMemory() { return meetsPortions() ? meetingArena : shared.computeArena; }
 
 void StepSlot::runCompute() {
-  if (onDevice)
+  if (onDevice) {
+    shared.hostTimes.begin(HostWork::stages);
     shared.onDevice->giveParameters();
+  }
   // Only now: the portion before may have been in this memory until its end.
   place(plan->shared, computeMemory(), plan->addresses);
   if (!onDevice)
@@ -344,7 +346,10 @@ void StepSlot::queueReports(std::span<StepSlot *const> portions) {
 }
 
 void StepSlot::finishOnDevice(std::span<StepSlot *const> portions) {
+  HostTimes &times = portions.back()->shared.hostTimes;
+  times.begin(HostWork::wait);
   portions.back()->onDevice->await();
+  times.begin(HostWork::end);
   for (StepSlot *slot : portions) {
     slot->onDevice->finish();
     if (!slot->onDevice->hasFailedInUpdate())
@@ -362,6 +367,7 @@ HostBatch StepSlot::hostBatch() {
 }
 
 void StepSlot::dispatchOnDevice(genrec_rt_pool *on) {
+  shared.hostTimes.begin(HostWork::dispatch);
   onDevice->dispatch(hostBatch(), [&] {
     place(plan->own, arena, plan->addresses);
     runStage(plan->program->copy, Phase::copy, on);
@@ -370,8 +376,10 @@ void StepSlot::dispatchOnDevice(genrec_rt_pool *on) {
 }
 
 void StepSlot::copyAhead() {
-  if (onDevice && !onDevice->isDispatched())
-    onDevice->copyAhead(hostBatch());
+  if (!onDevice || onDevice->isDispatched())
+    return;
+  shared.hostTimes.begin(HostWork::batch);
+  onDevice->copyAhead(hostBatch());
 }
 
 void StepSlot::runLateStages() {

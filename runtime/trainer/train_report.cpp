@@ -195,6 +195,16 @@ static Json placementToJson(const PlacementReport &report) {
   return json;
 }
 
+static Json hostToJson(const HostSeconds &host) {
+  return {{"steps", host.steps},
+          {"data_ms", host.data * 1e3},
+          {"batch_ms", host.batch * 1e3},
+          {"dispatch_ms", host.dispatch * 1e3},
+          {"stages_ms", host.stages * 1e3},
+          {"wait_ms", host.wait * 1e3},
+          {"end_ms", host.end * 1e3}};
+}
+
 static Json deviceToJson(const DeviceUse &use) {
   return {{"waits", use.waits},
           {"allocations", use.allocations},
@@ -203,7 +213,8 @@ static Json deviceToJson(const DeviceUse &use) {
           {"updates_captured", use.updateCaptures},
           {"captured_updates_launched", use.updateLaunches},
           {"steps_dispatched_ahead", use.dispatchedAhead},
-          {"not_captured", use.refusals}};
+          {"not_captured", use.refusals},
+          {"host", hostToJson(use.host)}};
 }
 
 /// What this rank has exchanged, and under "ranks" what each has. Collective.

@@ -101,6 +101,7 @@ class Example:
         self.train_data, self.valid_data = folder / given["train"], folder / given["valid"]
         self.step_flops = given.get("step_flops", 0)
         self.batch, self.steps = batch or given["batch"], SPEED_STEPS if self.step_flops else steps
+        self.host: dict[str, float] = {}
 
     def run(self, part: Part, side: str, command: str, data: Path, *more: object) -> str:
         """What a binary prints that reads data."""
@@ -116,14 +117,16 @@ class Example:
         return outcome.output
 
     def train(self, part: Part, side: str, checkpoint: Path, *more: object) -> list[dict[str, Any]]:
-        """Its steps."""
+        """Its steps; `host` gets where the thread that queues a device's steps spends one."""
+        report = checkpoint.with_name(f"{checkpoint.name}-train.json")
         flags = [
             *self.train_flags, "--epochs", 1000, "--max-steps", self.steps, "--seed", 7, "--log-every", 1,
-            "--progress", "json", "--checkpoint", checkpoint, *more,
+            "--progress", "json", "--checkpoint", checkpoint, "--metrics-json", report, *more,
         ]  # fmt: skip
         steps = read_steps(self.run(part, side, "train", self.train_data, *flags))
         if len(steps) != self.steps:
             raise ExampleError(f"{side} train: {len(steps)} steps, asked for {self.steps}")
+        self.host = json.loads(report.read_text()).get("device", {}).get("host", self.host)
         return steps
 
     def evaluate(self, part: Part, side: str, checkpoint: Path) -> dict[str, float]:
@@ -139,6 +142,7 @@ class Example:
         with tempfile.TemporaryDirectory(prefix="genrec-example-") as name:
             steps = self.train(part, "device", Path(name) / "device")
         found["steps"], found["batch"], found["losses"] = self.steps, self.batch, [step["loss"] for step in steps]
+        found["host"] = self.host
         if (seconds := step_seconds(steps)) is not None:
             found["device_step_seconds"], found["tflops_per_second"] = seconds, self.step_flops / seconds * 1e-12
         if not all(math.isfinite(loss) for loss in found["losses"]):
@@ -175,6 +179,7 @@ class Example:
         with tempfile.TemporaryDirectory(prefix="genrec-example-") as name:
             work = Path(name)
             device, cpu = (self.whole(part, side, work / side) for side in ("device", "cpu"))
+            found["host"] = self.host
             found["losses_apart"], found["steps"], found["batch"] = max(device.apart(cpu)), self.steps, self.batch
             found["metrics"] = {"cpu": cpu.metrics, "device": device.metrics}
             for side, run in (("device", device), ("cpu", cpu)):
@@ -188,18 +193,28 @@ class Example:
             return disagreements(device, cpu, others)
 
 
+def host_text(host: dict[str, float]) -> str:
+    """Where the host spends a step."""
+    if not host.get("steps"):
+        return ""
+    return "; the host: " + ", ".join(
+        f"{name.removesuffix('_ms')} {milliseconds:.3f}" for name, milliseconds in host.items() if name != "steps"
+    )
+
+
 def line(name: str, found: dict[str, Any]) -> str:
     """An example's results as text."""
+    host = host_text(found.get("host", {}))
     if "tflops_per_second" in found:
         seconds, rate = found["device_step_seconds"], found["tflops_per_second"]
-        return f"  {name:<22} a step {seconds * 1e3:.3f} ms, {rate:.1f} TFLOP/s"
+        return f"  {name:<22} a step {seconds * 1e3:.3f} ms, {rate:.1f} TFLOP/s{host}"
     text = f"  {name:<22} losses within {found.get('losses_apart', float('nan')):.1e} over {found.get('steps')} steps"
     times = [found.get(f"{side}_step_seconds") for side in ("device", "cpu")]
     if "cpu_apart" in found:
         text += f"; {found['cpu_runs']} runs of the CPU with moved rates within {found['cpu_apart']:.1e}"
     if all(times):
         text += f"; a step {times[0] * 1e3:.3f} ms, on the CPU {times[1] * 1e3:.3f} ms"
-    return text
+    return text + host
 
 
 def jobs(

@@ -78,5 +78,19 @@ TEST_P(AccessCosts, OfWordsOf16Bytes) {
   EXPECT_EQ(accusation(32, copyWords, reinterpret_cast<uint4 *>(memory), 4), "none");
 }
 
+/// Thread t adds every (t + 1)-th word.
+__global__ void addEvery(const int *from, int *to, int count) {
+  int sum = 0;
+  for (int i = 0; i < count; i += static_cast<int>(threadIdx.x) + 1)
+    sum += from[i];
+  to[threadIdx.x] = sum;
+}
+
+TEST_P(AccessCosts, OfLongLoops) {
+  int *memory = device(1024);
+  for (int count : {300, 100, 200})
+    EXPECT_EQ(accusation(64, addEvery, memory, memory + 512, count), "none");
+}
+
 } // namespace
 } // namespace genrec::rt::cuda::test

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,22 @@ def test_a_step_takes_no_memory_and_waits_once(
     assert after["steps_captured"] == before["steps_captured"] > 0
     assert after["captured_steps_launched"] - before["captured_steps_launched"] == 8
     assert after["not_captured"] == []
+
+
+def test_a_report_says_where_the_host_spends_a_step(clicks: Path, rows: Path, tmp_path: Path) -> None:
+    """Of steps that are one launch; what it does adds up to less than the run took."""
+    begin = time.perf_counter()
+    report = run(clicks, rows, tmp_path / "report.json", steps=18)["device"]
+    seconds = time.perf_counter() - begin
+    host = report["host"]
+    steps = host.pop("steps")
+    assert 10 <= steps <= report["captured_steps_launched"] - report["steps_captured"]
+    assert list(host) == ["data_ms", "batch_ms", "dispatch_ms", "stages_ms", "wait_ms", "end_ms"]
+    assert all(milliseconds > 0 for milliseconds in host.values())
+    assert host["wait_ms"] == max(host.values())  # an emulated device is the slower one
+    assert steps * sum(host.values()) < 1e3 * seconds
+    none = run(clicks, rows, tmp_path / "none.json", "--capture", "off", steps=6)["device"]["host"]
+    assert set(none.values()) == {0}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -18,10 +18,14 @@ LINE = re.compile(
     r" *(?P<wasted>\d+) of +(?P<taken>\d+) (?P<unit>\w+) *, +(?P<times>[\d.]+) times the least; (?P<warps>\d+) warps, "
     r"+(?P<lanes>[\d.]+) lanes: (?P<what>[^,]+, [^,]+), (?P<kernel>\S+) at access_costs_test\.cpp:\d+"
 )
+ROUNDS = re.compile(
+    r" *(?P<total>\d+) rounds of the longest threads, of one launch at most (?P<most>\d+); (?P<launches>\d+) launches: "
+    r"(?P<kernel>\S+), (?P<what>[^,]+, [^,]+), \S+ at access_costs_test\.cpp:\d+"
+)
 
 
-def costs(test: str, folder: Path) -> list[tuple[str, str, int, int, str, int, float]]:
-    """(kernel, access, wasted, taken, unit, warps, lanes) of each line of the report, the worst first."""
+def report_of(test: str, folder: Path) -> list[str]:
+    """The report of a test, by line."""
     report = folder / "accesses.txt"
     done = subprocess.run(
         [PROGRAM, f"--gtest_filter=*AccessCosts.{test}/*"],
@@ -29,8 +33,13 @@ def costs(test: str, folder: Path) -> list[tuple[str, str, int, int, str, int, f
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0 and "PASSED" in done.stdout, done.stdout
+    return report.read_text().splitlines()
+
+
+def costs(test: str, folder: Path) -> list[tuple[str, str, int, int, str, int, float]]:
+    """(kernel, access, wasted, taken, unit, warps, lanes) of each line of the report, the worst first."""
     rows = []
-    for line in report.read_text().splitlines():
+    for line in report_of(test, folder):
         found = LINE.match(line)
         assert found, line
         taken, wasted = int(found["taken"]), int(found["wasted"])
@@ -75,3 +84,10 @@ def test_words_of_16_bytes(tmp_path: Path) -> None:
         ("copyWords", "shared, read of 16 bytes", 12, 20, "passes", 2, 32.0),
         ("copyWords", "shared, write of 16 bytes", 12, 20, "passes", 2, 32.0),
     ]
+
+
+def test_long_loops(tmp_path: Path) -> None:
+    """Thread 0 goes round for every word; of three launches the longest has 300."""
+    (found,) = [match for line in report_of("OfLongLoops", tmp_path) if (match := ROUNDS.match(line))]
+    assert found["kernel"].rsplit("::", 1)[-1] == "addEvery" and found["what"] == "device, read of 4 bytes"
+    assert [int(found[name]) for name in ("total", "most", "launches")] == [600, 300, 3]

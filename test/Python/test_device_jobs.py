@@ -198,6 +198,8 @@ elif WORDS[0] == 'train':
         now = loss if step > 6 or NAME == 'device' and EARLY else 0.5
         print(json.dumps({'event': 'step', 'step': step, 'loss': now + part * (step > 6), 'seconds': step * 0.01}))
     os.mkdir(flag('--checkpoint'))
+    host = {'device': {'device': {'host': {'steps': 8, 'data_ms': 0.5, 'wait_ms': 0.25}}}}.get(NAME, {})
+    open(flag('--metrics-json'), 'w').write(json.dumps(host))
 else:
     assert os.path.isdir(flag('--checkpoint')) and flag('--catalogue').startswith('items=/')
     metrics = {'auc': {'device': AUC, 'cpu': 0.7 + part}[NAME]}
@@ -234,6 +236,7 @@ def test_examples_agree_within_their_bounds(tmp_path: Path) -> None:
     assert details["losses_apart"] == pytest.approx(8e-6) and details["steps"] == 12
     assert details["device_step_seconds"] == pytest.approx(0.01)
     assert details["metrics"]["device"]["auc"] == 0.7015
+    assert device_examples.line("clicks", details).endswith("ms; the host: data 0.500, wait 0.250")
 
 
 def test_an_example_may_amplify_rounding_as_the_cpu_does(tmp_path: Path) -> None:
@@ -280,6 +283,7 @@ def test_a_model_that_is_there_for_its_speed_has_a_rate(tmp_path: Path) -> None:
     found = measure_large(tmp_path, "0.5")
     assert found["status"] == "passed" and found["details"]["steps"] == 16
     assert found["details"]["tflops_per_second"] == pytest.approx(2)  # 2e10 in 10 ms
+    assert device_examples.line("large", found["details"]).endswith("2.0 TFLOP/s; the host: data 0.500, wait 0.250")
 
 
 def test_a_rate_of_losses_that_are_not_finite_is_a_failure(tmp_path: Path) -> None:

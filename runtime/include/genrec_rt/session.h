@@ -230,6 +230,18 @@ struct MemoryUse {
   int64_t tableValues = 0; ///< rows in use
 };
 
+/// Where the thread that queues a device's steps spends a step, in seconds: means of steps that
+/// were launched as graphs. A device that it waits for is busy; else it is what takes the time.
+struct HostSeconds {
+  int64_t steps = 0;   ///< that these are the means of
+  double data = 0;     ///< waiting for the thread that reads
+  double batch = 0;    ///< packing the batch, and queueing its copy
+  double dispatch = 0; ///< queueing lookups, and waiting where a table may grow
+  double stages = 0;   ///< queueing the other stages
+  double wait = 0;     ///< for the device
+  double end = 0;      ///< handing over what the step reports, and what the caller does then
+};
+
 /// What a device was asked for so far, by this process.
 struct DeviceUse {
   int32_t number = 0;                ///< of the device among those that this process sees
@@ -242,6 +254,7 @@ struct DeviceUse {
   int64_t updateLaunches = 0;        ///< of captured ones
   int64_t dispatchedAhead = 0;       ///< steps whose lookups ran beside the step before
   std::vector<std::string> refusals; ///< why steps were not captured
+  HostSeconds host;
 };
 
 /// Which ids data look up, and how often.
