@@ -11,6 +11,7 @@
 #include "DomainSizes.h"
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/footprint.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -46,6 +47,7 @@ private:
   void addTables();
   void addRules(TableOp table, int64_t rows);
   void addCatalogues();
+  int64_t countBatches() const;
   void addArenas();
   void addBlocks();
   void addBatches();
@@ -200,6 +202,11 @@ void MemoryTable::addCatalogues() {
 // A step
 //===----------------------------------------------------------------------===//
 
+/// In flight, of all portions.
+int64_t MemoryTable::countBatches() const {
+  return rt::batchesInFlight(Target::of(program).hasDevice) * options.portionsPerProcess;
+}
+
 void MemoryTable::addArenas() {
   auto first =
       program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstComputeOpAttrHelper::getNameStr());
@@ -212,7 +219,7 @@ void MemoryTable::addArenas() {
         buffer.bytes + (buffer.domain ? buffer.bytesPerRow * sizes.getCapacity(buffer.domain) : 0);
     (buffer.first < firstComputeOp ? copy : compute).push_back({bytes, buffer.first, buffer.last});
   }
-  int64_t batches = rt::kBatchesInFlight * options.portionsPerProcess;
+  const int64_t batches = countBatches();
   line("arena, copy and dispatch", batches * rt::packArena(copy).bytes,
        Twine(copy.size()) + " buffers, for each of " + Twine(batches) + " batches in flight");
   line("arena, compute stage", rt::packArena(compute).bytes,
@@ -230,7 +237,7 @@ void MemoryTable::addBatches() {
         rt::columnBytes(sizes.getRows(feature->domain), countBytes(*feature), feature->nullable);
     ++columns;
   }
-  int64_t batches = rt::kBatchesInFlight * options.portionsPerProcess;
+  const int64_t batches = countBatches();
   line("batches in flight", batches * bytes,
        Twine(columns) + " columns, offsets, parents and identities, " + Twine(batches) + " times");
 }

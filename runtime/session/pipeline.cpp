@@ -1,4 +1,4 @@
-//===- pipeline.cpp - Two batches in flight -------------------------------===//
+//===- pipeline.cpp - Batches in flight -----------------------------------===//
 
 #include "pipeline.h"
 

@@ -1,4 +1,4 @@
-//===- pipeline.h - Two batches in flight ------------------------*- C++ -*-===//
+//===- pipeline.h - Batches in flight ----------------------------*- C++ -*-===//
 
 #ifndef GENREC_RT_SESSION_PIPELINE_H
 #define GENREC_RT_SESSION_PIPELINE_H
@@ -14,10 +14,10 @@
 
 namespace genrec::rt {
 
-/// Reads batches and runs their copy stages on a thread of its own, one batch
-/// ahead of the caller, who takes them in order, or as far ahead as there are places. A batch is that of a portion; those of this rank's
-/// portions of one global batch are taken together. Errors of that thread are thrown
-/// to the caller in the place of the batch they belong to.
+/// Reads batches and runs their copy stages on a thread of its own, as far ahead of the caller, who
+/// takes them in order, as there are places. A batch is that of a portion; those of this rank's
+/// portions of one global batch are taken together. Errors of that thread are thrown to the caller
+/// in the place of the batch they belong to.
 class Pipeline {
 public:
   struct Place {

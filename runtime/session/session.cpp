@@ -27,11 +27,11 @@ Session::Impl::Impl(const genrec_model_desc &model, const SessionOptions &option
     : state(checked(model), options), clock(options.clock) {
   PortionRange own = state.ranks ? state.ranks->own() : PortionRange{0, 1};
   ownPortions = own.count;
-  // Where the dispatch stage runs beside a step, the reading thread is one batch more ahead.
   if (state.ranks)
     overlap = state.ranks->overlap();
   choosePlacement(options);
-  int32_t inFlight = kBatchesInFlight + (overlap == Overlap::none ? 0 : 1);
+  const bool dispatchesAhead = state.ranks ? overlap != Overlap::none : bool(state.onDevice);
+  const int32_t inFlight = batchesInFlight(dispatchesAhead);
   for (int32_t i = 0; i < inFlight * own.count; ++i) {
     slots.push_back(std::make_unique<StepSlot>(state));
     slots.back()->portion = own.first + i % own.count;

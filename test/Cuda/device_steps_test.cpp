@@ -257,19 +257,55 @@ TEST_P(DeviceSteps, CountWithoutReports) {
 /// Batches of several sizes: their capacities never fall, so that the last bucket serves all.
 TEST_P(DeviceSteps, ChangingSizesAreCapturedAnew) {
   std::vector<Samples> batches;
-  for (int64_t rows : {10, 10, 10, 10, 10, 10, 50, 20, 10, 30, 20, 50, 7, 3})
+  for (int64_t rows : {10, 10, 10, 10, 10, 10, 10, 10, 10, 50, 20, 10, 30, 20, 50, 7, 3})
     batches.push_back(drawSamples(batches.size() + 1, rows, kIds));
   std::unique_ptr<Session> session = make();
   EXPECT_EQ(run(*session, batches), trainOnHost(batches, start, kIds).losses);
   EXPECT_GT(session->deviceUse()->launches, 4);
 }
 
-/// Each size is met often enough to be captured in both slots, and there are more than the 16 that
+/// Says which batch is asked for.
+class WatchedSource : public PreparedSource {
+public:
+  using PreparedSource::PreparedSource;
+  bool next(Batch &batch) override {
+    ++asked;
+    return PreparedSource::next(batch);
+  }
+  /// Whether so many batches are asked for within ten seconds.
+  bool awaits(int count) {
+    for (int i = 0; i < 1000 && asked.load() < count; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return asked.load() >= count;
+  }
+
+private:
+  std::atomic<int> asked = 0;
+};
+
+/// A step and the next one have a batch each until the first has been reported: what is behind them
+/// is read meanwhile, so that reading hides behind steps as long as it.
+TEST_P(DeviceSteps, BatchesAreReadBehindTheStepThatIsQueued) {
+  WatchedSource source(batchesOf(6, 10));
+  std::unique_ptr<Session> session = make();
+  int reported = 0;
+  session->run(
+      Mode::train, source,
+      [&](const StepReport &) {
+        ++reported;
+        EXPECT_TRUE(source.awaits(std::min(reported + 2, 6))) << reported;
+        return true;
+      },
+      [](uint64_t) { return false; });
+  EXPECT_EQ(reported, 6);
+}
+
+/// Each size is met often enough to be captured in all slots, and there are more than the 16 that
 /// are kept.
 TEST_P(DeviceSteps, MoreStepsAreCapturedThanAreKept) {
   std::vector<Samples> batches;
   for (int64_t rows : {10, 18, 20, 22, 24, 26, 28, 30, 32, 36})
-    for (int i = 0; i < 6; ++i)
+    for (int i = 0; i < 9; ++i)
       batches.push_back(drawSamples(batches.size() + 1, rows, kIds));
   std::unique_ptr<Session> session = make();
   EXPECT_EQ(run(*session, batches), trainOnHost(batches, start, kIds).losses);
@@ -321,10 +357,10 @@ TEST_P(DeviceSteps, MoreItemsAndLongerListsAreCapturedAnew) {
     }
   };
   std::vector<int64_t> lengths(16, 1);
-  add(8, lengths); // items have room for 16
+  add(9, lengths); // items have room for 16
   lengths[3] = 15;
   add(2, lengths); // for 30
-  add(8, std::vector<int64_t>(16, 3));
+  add(9, std::vector<int64_t>(16, 3));
   lengths.assign(16, 0);
   lengths[9] = 40;
   add(2, lengths);

@@ -106,7 +106,7 @@ def test_cublaslt_and_tiles_agree(wide: dict[str, Path], tmp_path: Path, monkeyp
 
 
 def test_steps_with_products_are_captured_and_allocate_nothing(wide: dict[str, Path], tmp_path: Path) -> None:
-    """All ids are known after an epoch of 4 steps, and the steps of both slots are captured after two more."""
+    """All ids are known after an epoch of 4 steps, and the steps of all slots are captured by the tenth."""
     binary, data = wide["cuda-emulated-mixed"], wide["data"]
     few = run(binary, data, tmp_path / "few.json", steps=10)["device"]
     more = run(binary, data, tmp_path / "more.json", steps=18)["device"]

@@ -49,7 +49,7 @@ def losses(report: dict[str, Any]) -> list[float]:
 def test_a_step_takes_no_memory_and_waits_once(
     clicks: Path, rows: Path, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All ids are known after an epoch of 4 steps, and the steps of both slots are captured after two more."""
+    """All ids are known after an epoch of 4 steps, and the steps of all slots are captured by the tenth."""
     monkeypatch.setenv("GENREC_SIMT_SEED", str(seed))
     short = run(clicks, rows, tmp_path / "short.json", steps=10)
     long = run(clicks, rows, tmp_path / "long.json", steps=18)

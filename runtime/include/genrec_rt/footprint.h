@@ -130,8 +130,9 @@ inline ArenaLayout packArena(const std::vector<ArenaBuffer> &buffers) {
   return layout;
 }
 
-/// Batches in flight, each with columns, descriptors and the arena of its copy stage.
-inline constexpr int kBatchesInFlight = 2;
+/// Batches in flight, each with columns, descriptors and the arena of its copy stage: one is read
+/// beside the step that runs, and beside the next one where that is dispatched meanwhile.
+constexpr int batchesInFlight(bool dispatchesAhead) { return dispatchesAhead ? 3 : 2; }
 
 //===-- one batch ----------------------------------------------------------===//
 
