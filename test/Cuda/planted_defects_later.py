@@ -42,5 +42,5 @@ LATER = [
     Defect("rows whose count is found need a step", LOWEST, "Cuda/RowRulesConformance/0.TheLeastOften*", "rank.lastStep = ~Word(0);"),
     Defect("rows whose step is found need an id", LOWEST, LOWEST_TESTS, "rank.id = ~Word(0);"),
     Defect("a batch adds what is behind its end", SUMS, "RowSums.ChunksAreAdded*", "i + by < count", "true"),
-    Defect("lists of later groups are written to the first one's places", LOOKUPS, "DistinctLookups.RowsAre*", "(first + blockIdx.y) * count + i", "(blockIdx.y) * count + i"),
+    Defect("lists of later groups are written to the first one's places", LOOKUPS, "DistinctLookups.RowsAre*", "part * count + i", "blockIdx.y * count + i"),
 ]  # fmt: skip

@@ -17,28 +17,33 @@ struct Lists {
   float *const *handles[kMost];
 };
 
+/// What of all lookups is numbered.
+struct Numbered {
+  int64_t parts, capacity;
+  const genrec_domain *rows;
+  int64_t *ids, *bounds;
+
+  /// A segment per lookup, and one of what there is room for without rows, which has the id 0.
+  __device__ void mark() const {
+    const int64_t count = rows->count, places = parts * capacity;
+    for (int64_t i = parts * count + threadInGrid(); i < places; i += threadsInGrid())
+      ids[i] = 0;
+    for (int64_t part = threadInGrid(); part <= parts; part += threadsInGrid())
+      bounds[part] = part * count;
+    if (threadInGrid() == 0)
+      bounds[parts + 1] = places;
+  }
+};
+
 /// ids[p * count + r] = the address of the row that lookup p found for row r; from lookup `first`
 /// on.
-__global__ void __launch_bounds__(kThreads)
-    listLookups(Lists lists, int64_t first, const genrec_domain *rows, int64_t *ids) {
-  const int64_t count = rows->count;
+__global__ void __launch_bounds__(kThreads) listLookups(Lists lists, int64_t first, Numbered to) {
+  const int64_t count = to.rows->count, part = first + blockIdx.y;
   float *const *handles = lists.handles[blockIdx.y];
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    ids[(first + blockIdx.y) * count + i] =
-        static_cast<int64_t>(reinterpret_cast<uintptr_t>(handles[i]));
-}
-
-/// A segment per lookup, and one of what there is room for without rows, which has the id 0.
-__global__ void __launch_bounds__(kThreads)
-    markLookups(int64_t parts, int64_t capacity, const genrec_domain *rows, int64_t *ids,
-                int64_t *bounds) {
-  const int64_t count = rows->count, places = parts * capacity;
-  for (int64_t i = parts * count + threadInGrid(); i < places; i += threadsInGrid())
-    ids[i] = 0;
-  for (int64_t part = threadInGrid(); part <= parts; part += threadsInGrid())
-    bounds[part] = part * count;
-  if (threadInGrid() == 0)
-    bounds[parts + 1] = places;
+    to.ids[part * count + i] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(handles[i]));
+  if (part == 0)
+    to.mark();
 }
 
 __global__ void describeDistinct(const int64_t *end, genrec_domain *distinct) {
@@ -62,16 +67,15 @@ void DistinctLookupRows::run(const DeviceLookups &from, genrec_domain *distinct,
   ids.ensure(places, stream);
   bounds.ensure(parts + 2, stream);
   total.ensure(1, stream);
-  for (int64_t first = 0; first < parts && capacity > 0; first += Lists::kMost) {
+  const Numbered numbered{parts, capacity, made.rows, ids.data(), bounds.data()};
+  for (int64_t first = 0; first < parts; first += Lists::kMost) {
     const int64_t some = std::min(Lists::kMost, parts - first);
     Lists lists{};
     std::copy_n(from.handles + first, some, lists.handles);
     LaunchShape shape = shapeOfThreads(capacity, kThreads);
     shape.grid.y = static_cast<unsigned>(some);
-    GENREC_CUDA_LAUNCH(stream, shape, listLookups, lists, first, made.rows, ids.data());
+    GENREC_CUDA_LAUNCH(stream, shape, listLookups, lists, first, numbered);
   }
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(places, kThreads), markLookups, parts, capacity,
-                     made.rows, ids.data(), bounds.data());
   UniqueResult result;
   result.ids = reinterpret_cast<int64_t *>(rows);
   result.inverse = made.numbers;

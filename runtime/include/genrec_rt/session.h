@@ -1,8 +1,8 @@
 //===- session.h - Drives a compiled model -----------------------*- C++ -*-===//
 //
 // The interface that the trainer, tests and tools use to run a compiled model: a
-// session owns the tables, the parameters, the thread pool and the memory of up
-// to two batches in flight.
+// session owns the tables, the parameters, the thread pool and the memory of the
+// batches in flight (footprint.h).
 //
 //   Session session(*genrec_model(), {.seed = 1});
 //   Batch batch = BatchBuilder(session.model()).rows("user", 2)….take();

@@ -142,9 +142,10 @@ __global__ void __launch_bounds__(kProductThreads)
 // Backward
 //===----------------------------------------------------------------------===//
 
-/// How many numbers there are. Places without a row have the one behind: they are of no segment.
-__global__ void countNumbers(const DistinctLookups lookups, uint32_t *count) {
-  *count = static_cast<uint32_t>(lookups.starts[lookups.parts]);
+/// How many numbers there are, the lower word of a count (devices are little-endian). Places
+/// without a row have the one behind: they are of no segment.
+const uint32_t *countOfNumbers(const DistinctLookups &lookups) {
+  return reinterpret_cast<const uint32_t *>(lookups.starts + lookups.parts);
 }
 
 /// Of places (lookup, row) their rows: what they add to sums is the gradient of those.
@@ -238,7 +239,7 @@ __global__ void __launch_bounds__(kProductThreads)
 
 /// What lies in the scratch of a gradient; a null pointer only counts.
 struct GradientScratch {
-  uint32_t *order, *count;
+  uint32_t *order;
   int64_t *begins;
   void *ordering;
   float *sums, *partials;
@@ -251,7 +252,6 @@ struct GradientScratch {
                   parts = partsAtOnce(p, backwardBytes(p));
     begins = cursor.take<int64_t>(places + 1);
     order = cursor.take<uint32_t>(places);
-    count = cursor.take<uint32_t>(1);
     ordering = cursor.take<char>(orderScratchBytes(places, places + 1));
     sums = cursor.take<float>(parts * p.lookups.capacity * p.n);
     partials = cursor.take<float>(parts * mostChunks(p) * p.d * p.n);
@@ -293,18 +293,18 @@ void multiplyDistinctGradient(const DistinctProduct &product, const DistinctGrad
   const DistinctLookups &lookups = product.lookups;
   const int64_t capacity = lookups.capacity, places = lookups.parts * capacity;
   const GradientScratch scratch(product, memory);
+  const uint32_t *numbers = countOfNumbers(lookups);
   if (places > 0) {
-    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countNumbers, lookups, scratch.count);
     orderStably(lookups.numbers, places, places + 1, scratch.order, scratch.ordering, stream);
-    findSegments(lookups.numbers, scratch.order, places, scratch.count, scratch.begins, stream);
+    findSegments(lookups.numbers, scratch.order, places, numbers, scratch.begins, stream);
     GENREC_CUDA_LAUNCH(stream, shapeOfThreads(places, kProductThreads), rowsOfPlaces, lookups,
                        scratch.order);
   }
   // A lookup finds a row once for each row of the batch at most.
   const SegmentTerms terms{
       .gradients = gradient.gradient, .ld = gradient.ldGradient, .order = scratch.order};
-  const SegmentSums found = sumGiants(places, scratch.count, product.n, terms, scratch.begins,
-                                      places, capacity, scratch.pieces, stream);
+  const SegmentSums found = sumGiants(places, numbers, product.n, terms, scratch.begins, places,
+                                      capacity, scratch.pieces, stream);
   const bool isNarrow = product.n <= kWarp;
   const int64_t chunks = mostChunks(product);
   forGroups(product, backwardBytes(product), [&](const Group &group) {
