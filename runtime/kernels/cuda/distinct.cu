@@ -159,7 +159,10 @@ __global__ void rowsOfPlaces(const DistinctLookups lookups, uint32_t *order) {
 /// distinct row and kEach * 32 columns.
 template <int kEach>
 __global__ void __launch_bounds__(kProductThreads)
-    sumGradients(const Group g, const SegmentSums found, float *sums) {
+    sumGradients(const Group g, SegmentSums found, float *sums) {
+  // They are, and the compiler leaves out what they would take.
+  found.terms.parents = found.terms.listOffsets = nullptr;
+  found.terms.rows = nullptr;
   const int64_t origin = g.origin(), distinct = g.distinct();
   const int64_t firstColumn = static_cast<int64_t>(blockIdx.y) * kWarp * kEach + laneOf();
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kProductWarps + warpOf(); i < distinct;
