@@ -274,8 +274,10 @@ int64_t Session::Impl::runQueued(Mode mode, Pipeline &pipeline, const OnStep &on
 template <class Ahead, class Run>
 int64_t Session::Impl::runDispatched(Mode mode, Pipeline &pipeline, const OnStep &onStep,
                                      Ahead &ahead, const Run &run) {
+  state.hostTimes.pause();
   ahead.start();
   for (int64_t count = 1;; ++count) {
+    state.hostTimes.begin(HostWork::data);
     const DispatchedStep next = ahead.take();
     if (next.slots.empty()) {
       roundsAhead += ahead.rounds();
@@ -292,6 +294,7 @@ int64_t Session::Impl::runDispatched(Mode mode, Pipeline &pipeline, const OnStep
     if (isAlone)
       ahead.start();
     pipeline.release();
+    endHostTimes();
   }
 }
 

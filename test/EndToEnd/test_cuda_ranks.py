@@ -137,6 +137,7 @@ def test_a_step_of_portions_takes_no_memory_and_waits_twice(
     assert after["updates_captured"] == before["updates_captured"] > 0
     assert after["captured_updates_launched"] - before["captured_updates_launched"] == 4
     assert after["not_captured"] == []
+    assert after["host"]["steps"] > 0 and after["host"]["wait_ms"] > 0
 
 
 @needs_mpi
