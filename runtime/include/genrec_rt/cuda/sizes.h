@@ -3,6 +3,8 @@
 #ifndef GENREC_RT_CUDA_SIZES_H
 #define GENREC_RT_CUDA_SIZES_H
 
+#include <cuda_runtime.h> // an emulated device's defines GENREC_SIMT
+
 namespace genrec::rt::cuda {
 
 /// `device`, and where the device is emulated `emulated`: so little that tests see what lies
