@@ -15,6 +15,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace genrec::rt::cuda::test {
 namespace {
 
@@ -238,6 +240,20 @@ TEST(DistinctProducts, AddGradientsOfRowsThatManyFind) {
   expectSumsOfGiants<16, 144>(3, 900, 2);
   expectSumsOfGiants<4, 16>(3, 1100, 40);
   expectSumsOfGiants<1, 1>(1, 256 * 256 + 300, 1); // pieces of pieces
+}
+
+/// What lies between kernels does not grow with the number of lookups.
+TEST(DistinctProducts, GroupsBoundTheirMemory) {
+  constexpr int64_t kCapacity = 64, kColumns = 128, kOfOne = kCapacity * kColumns * 4;
+  genrec_domain rows{};
+  rows.capacity = kCapacity;
+  const auto bytes = [&](int64_t parts, int64_t n) {
+    const DistinctProduct product{{parts, &rows, nullptr}, 1, n};
+    return std::array{distinctProductScratchBytes(product), distinctGradientScratchBytes(product)};
+  };
+  for (int64_t parts : {2, 300})
+    for (size_t i : {0, 1})
+      EXPECT_LE(bytes(parts, kColumns)[i] - bytes(parts, 1)[i], 2 * kOfOne) << parts << " " << i;
 }
 
 /// Rows of whole words that begin at any float.

@@ -11,4 +11,5 @@ THIRTEENTH = [
     Defect("distinct rows have one level of pieces", DISTINCT, GIANTS, "capacity", "std::min<int64_t>(capacity, 257)", behind="terms, scratch.begins,"),
     Defect("no distinct row is a giant", DISTINCT, GIANTS, "capacity", "1", behind="terms, scratch.begins,"),
     Defect("pieces of distinct rows are those of one lookup", DISTINCT, GIANTS, "Pieces::mostOf(places, p.lookups.capacity)", "Pieces::mostOf(p.lookups.capacity)"),
+    Defect("groups of gradients have room for partial sums alone", DISTINCT, "DistinctProducts.GroupsBound*", "forwardBytes(p) + mostChunks(p)", "mostChunks(p)"),
 ]  # fmt: skip
