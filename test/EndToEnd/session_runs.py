@@ -60,7 +60,7 @@ def write_late(rows: Path, path: Path) -> None:
     """The same rows, one with a weight that a step refuses which was captured before."""
     table = pq.read_table(rows)
     weights = table["weight"].to_pylist()
-    weights[6 * BATCH] = -1.0
+    weights[10 * BATCH] = -1.0
     pq.write_table(
         table.set_column(table.column_names.index("weight"), "weight", pa.array(weights, pa.float32())), path
     )
@@ -100,7 +100,7 @@ EVALUATED_ON = ("--eval-every", "2", "--eval-batch", str(MANY_BATCH), "--validat
 RUNS = {
     "alone": Runs(
         "session",
-        (9, 11),
+        (13, 15),
         (
             "--no-shuffle",
             "--schedule",
@@ -162,7 +162,7 @@ RUNS = {
     "moved": many("moved", predicts=()),
     "moveds": many("moved", *PORTIONS, ranks=2),
     "unscored": many("many", *EVALUATED_ON, "unscored.parquet", refused="a score is NaN"),
-    "late": Runs("session", (9,), ("--no-shuffle",), data="late.parquet", refused="weight"),
+    "late": Runs("session", (13,), ("--no-shuffle",), data="late.parquet", refused="weight"),
 }
 
 WRONG: dict[str, dict[str, float]] = {
@@ -182,9 +182,10 @@ class Folder:
         write_rows(at / "rows.parquet")
         write_rows(at / "few.parquet", rows=3 * BATCH)
         write_beyond(at / "few.parquet", at / "beyond.parquet")
-        write_late(at / "rows.parquet", at / "late.parquet")
+        write_rows(at / "long.parquet", rows=14 * BATCH)
+        write_late(at / "long.parquet", at / "late.parquet")
         # Batches enough for an evaluation's graph to be launched again, though memory grows at first.
-        write_rows(at / "wide.parquet", seed=9, rows=96, wide_from=0)
+        write_rows(at / "wide.parquet", seed=9, rows=160, wide_from=0)
         write_rows(at / "growing.parquet", seed=9, rows=8 * BATCH, wide_from=2 * BATCH, alone=3 * BATCH)
         write_many(at / "many.parquet")
         write_many(at / "unscored.parquet", x=float("nan"))
