@@ -17,11 +17,16 @@ enum class HostWork { data, batch, dispatch, stages, wait, end };
 /// as the first ones do, is left out.
 class HostTimes {
 public:
-  /// What runs until the next call. Before the first call nothing is timed.
+  /// Steps come one after another from here on. What was before, and has not ended, is not counted.
+  void start() {
+    begin(HostWork::data);
+    queued = 0;
+    step = {};
+  }
+  /// What runs until the next call.
   void begin(HostWork work) {
     const int64_t now = profileClock();
-    if (since)
-      step[static_cast<size_t>(current)] += now - since;
+    step[static_cast<size_t>(current)] += now - since;
     since = now;
     current = work;
     queued += work == HostWork::stages;
@@ -37,11 +42,6 @@ public:
     }
     launchedBefore = launched;
     queued = 0;
-    step = {};
-  }
-  /// The thread does other things until the next `begin`.
-  void pause() {
-    since = queued = 0;
     step = {};
   }
 

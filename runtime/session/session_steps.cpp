@@ -187,10 +187,9 @@ void Session::Impl::copyAhead(Pipeline &pipeline) {
 
 int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
   DuringSteps during(state.whileDeviceWorks, [&] { copyAhead(pipeline); });
-  state.hostTimes.pause();
+  state.hostTimes.start();
   for (int64_t count = 1;; ++count) {
     int64_t waiting = state.profile ? profileClock() : 0;
-    state.hostTimes.begin(HostWork::data);
     std::span<Pipeline::Place> taken = pipeline.take();
     if (taken.empty())
       return count - 1;
@@ -231,7 +230,7 @@ StepSlot *Session::Impl::queueNext(Pipeline &pipeline) {
 int64_t Session::Impl::runQueued(Mode mode, Pipeline &pipeline, const OnStep &onStep,
                                  const LooksAfter &looks) {
   QueuedSteps queued(*state.onDevice);
-  state.hostTimes.pause();
+  state.hostTimes.start();
   int64_t count = 0;
   auto endFirst = [&] {
     StepSlot *slot = queued.takeFirst();
@@ -274,10 +273,9 @@ int64_t Session::Impl::runQueued(Mode mode, Pipeline &pipeline, const OnStep &on
 template <class Ahead, class Run>
 int64_t Session::Impl::runDispatched(Mode mode, Pipeline &pipeline, const OnStep &onStep,
                                      Ahead &ahead, const Run &run) {
-  state.hostTimes.pause();
+  state.hostTimes.start();
   ahead.start();
   for (int64_t count = 1;; ++count) {
-    state.hostTimes.begin(HostWork::data);
     const DispatchedStep next = ahead.take();
     if (next.slots.empty()) {
       roundsAhead += ahead.rounds();

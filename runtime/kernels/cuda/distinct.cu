@@ -160,7 +160,7 @@ __global__ void rowsOfPlaces(const DistinctLookups lookups, uint32_t *order) {
 template <int kEach>
 __global__ void __launch_bounds__(kProductThreads)
     sumGradients(const Group g, SegmentSums found, float *sums) {
-  // They are, and the compiler leaves out what they would take.
+  // So the host has them; the compiler leaves out what they would take.
   found.terms.parents = found.terms.listOffsets = nullptr;
   found.terms.rows = nullptr;
   const int64_t origin = g.origin(), distinct = g.distinct();
@@ -246,7 +246,7 @@ struct GradientScratch {
   int64_t *begins;
   void *ordering;
   float *sums, *partials;
-  Pieces pieces = {}; ///< of the rows that found a distinct row, where those may be many
+  Pieces pieces; ///< of the rows that found a distinct row
   int64_t bytes;
 
   GradientScratch(const DistinctProduct &p, void *memory) {
@@ -258,11 +258,7 @@ struct GradientScratch {
     ordering = cursor.take<char>(orderScratchBytes(places, places + 1));
     sums = cursor.take<float>(parts * p.lookups.capacity * p.n);
     partials = cursor.take<float>(parts * mostChunks(p) * p.d * p.n);
-    if (Pieces::levelsOf(p.lookups.capacity) > 0) {
-      const int64_t most = Pieces::mostOf(places, p.lookups.capacity);
-      pieces = {cursor.take<Piece>(most), cursor.take<float>(most * p.n),
-                cursor.take<int64_t>(places), cursor.take<uint32_t>(Pieces::kMostLevels + 1)};
-    }
+    pieces = Pieces::in(cursor, places, p.n, places, p.lookups.capacity);
     bytes = cursor.bytes();
   }
 };
@@ -308,14 +304,14 @@ void multiplyDistinctGradient(const DistinctProduct &product, const DistinctGrad
       .gradients = gradient.gradient, .ld = gradient.ldGradient, .order = scratch.order};
   const SegmentSums found = sumGiants(places, numbers, product.n, terms, scratch.begins, places,
                                       capacity, scratch.pieces, stream);
-  const bool isNarrow = product.n <= kWarp;
   const int64_t chunks = mostChunks(product);
   forGroups(product, backwardBytes(product), [&](const Group &group) {
     if (capacity > 0) {
       LaunchShape perRow = shapeOfThreads(group.count * capacity * kWarp, kProductThreads);
-      perRow.grid.y = static_cast<unsigned>(isNarrow ? 1 : blocksFor(product.n, kWarp * 4));
-      GENREC_CUDA_LAUNCH(stream, perRow, isNarrow ? sumGradients<1> : sumGradients<4>, group, found,
-                         scratch.sums);
+      perRow.grid.y = static_cast<unsigned>(blocksFor(product.n, kWarp * kPieceColumns));
+      GENREC_CUDA_LAUNCH(stream, perRow,
+                         product.n <= kWarp ? sumGradients<1> : sumGradients<kPieceColumns>, group,
+                         found, scratch.sums);
       GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.d, group.count), multiplySums,
                          group, scratch.sums, gradient.dvalues);
       GENREC_CUDA_LAUNCH(stream, shapeOfTiles(product.d, product.n, group.count * chunks),

@@ -231,19 +231,17 @@ struct Scratch {
   void *ordering;
   int64_t *begins;
   float *coefficients; ///< of a result that is added up in slices
-  Pieces pieces = {};
+  Pieces pieces;
   int64_t bytes;
 
   Scratch(const ScatteredSum &sum, void *memory) {
     cuda::ScratchCursor cursor(memory);
-    const int64_t count = sum.count(), most = Pieces::mostOf(count);
+    const int64_t count = sum.count();
     order = cursor.take<uint32_t>(count);
     ordering = cursor.take<char>(cuda::orderScratchBytes(count, sum.rows + 1));
     begins = cursor.take<int64_t>(sum.rows + 1);
     coefficients = cursor.take<float>(sum.shape.isScaled && isSliced(sum.shape) ? count : 0);
-    if (Pieces::levelsOf(count) > 0)
-      pieces = {cursor.take<Piece>(most), cursor.take<float>(most * sum.shape.width),
-                cursor.take<int64_t>(sum.rows), cursor.take<uint32_t>(Pieces::kMostLevels + 1)};
+    pieces = Pieces::in(cursor, sum.rows, sum.shape.width, count, count);
     bytes = cursor.bytes();
   }
 };

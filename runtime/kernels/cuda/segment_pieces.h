@@ -11,6 +11,7 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/block_scan.h"
 #include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/scratch.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 
 namespace genrec::rt::cuda {
@@ -51,7 +52,15 @@ struct Pieces {
   static int64_t mostOf(int64_t terms, int64_t largest) {
     return levelBegin(terms, levelsOf(largest) + 1);
   }
-  static int64_t mostOf(int64_t terms) { return mostOf(terms, terms); }
+  /// Those of `rows` rows of `dim` columns, in scratch. Without giants they take none.
+  static Pieces in(ScratchCursor &cursor, int64_t rows, int64_t dim, int64_t terms,
+                   int64_t largest) {
+    if (levelsOf(largest) == 0)
+      return {};
+    const int64_t most = mostOf(terms, largest);
+    return {cursor.take<Piece>(most), cursor.take<float>(most * dim), cursor.take<int64_t>(rows),
+            cursor.take<uint32_t>(kMostLevels + 1)};
+  }
 };
 
 namespace {

@@ -18,7 +18,7 @@ const SegmentSums *SegmentReduction::run(int64_t count, const uint32_t *used, in
                                          int64_t occurrences, cudaStream_t stream) {
   Pieces pieces = {};
   if (Pieces::levelsOf(occurrences) > 0) {
-    const int64_t most = Pieces::mostOf(occurrences);
+    const int64_t most = Pieces::mostOf(occurrences, occurrences);
     static_assert(sizeof(Piece) == 2 * sizeof(int64_t));
     pieces = {reinterpret_cast<Piece *>(bounds.ensure(2 * most, stream)),
               partSums.ensure(most * dim, stream), firstOf.ensure(count, stream),
