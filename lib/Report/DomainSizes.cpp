@@ -57,14 +57,14 @@ DomainSizes::Size DomainSizes::computeRead(DomainOp domain) const {
   return size;
 }
 
-DomainSizes::Size DomainSizes::computeMade(StepOpInterface maker) const {
+DomainSizes::Size DomainSizes::computeMade(StepOpInterface maker, FlatSymbolRefAttr domain) const {
   auto rowsOf = [&](FlatSymbolRefAttr domain) { return getRows(domain); };
   auto capacityOf = [&](FlatSymbolRefAttr domain) { return getCapacity(domain); };
   auto longestOf = [&](FlatSymbolRefAttr domain) { return getLongest(domain); };
   SizeEvaluator rows(rowsOf, longestOf), capacities(capacityOf, longestOf);
   Size size;
-  size.rows = maker.getDomainRows(rows).value_or(SizeTerm()).number;
-  size.capacity = maker.getDomainRows(capacities).value_or(SizeTerm()).number;
+  size.rows = maker.getDomainRows(domain, rows).value_or(SizeTerm()).number;
+  size.capacity = maker.getDomainRows(domain, capacities).value_or(SizeTerm()).number;
   size.longest = maker.getLongestList(rows).value_or(SizeTerm{1, {}}).number;
   // The runtime counts the rows of truncated lists before it allocates.
   if (isa<TruncateOp>(maker))
@@ -80,5 +80,5 @@ DomainSizes::Size DomainSizes::compute(FlatSymbolRefAttr name) const {
       domain && (domain.getKind() == DomainKind::data || domain.getKind() == DomainKind::catalogue);
   if (isRead)
     return computeRead(domain);
-  return maker ? computeMade(maker) : Size();
+  return maker ? computeMade(maker, name) : Size();
 }

@@ -31,7 +31,7 @@ private:
   /// The size of a `data` or `catalogue` domain.
   Size computeRead(DomainOp domain) const;
   /// The size of a derived domain, by the formula of the op that makes it.
-  Size computeMade(StepOpInterface maker) const;
+  Size computeMade(StepOpInterface maker, mlir::FlatSymbolRefAttr domain) const;
   Size compute(mlir::FlatSymbolRefAttr domain) const;
 
   ProgramOp program;

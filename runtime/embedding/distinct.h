@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 namespace genrec::rt {
 
@@ -19,14 +20,21 @@ int64_t distinctBytes(int64_t parts, int64_t capacity);
 /// Bytes of scratch that each thread needs for lookups over `count` rows.
 int64_t distinctScratchBytes(int64_t count);
 
-/// Fills `rows` (room for parts * count) with the distinct rows of each of `parts` lists of
-/// `count` handles, in the order of first appearance, part by part, and `lookups` with what
-/// kernels/cpu/distinct.h reads. Returns their number; throws Error where there are more than
-/// kMostDistinctRows rows. `scratch` gives the calling thread
-/// distinctScratchBytes(count) bytes.
-int64_t findDistinct(genrec_rt_pool *pool, int64_t parts, int64_t count,
-                     float *const *const *handles, float **rows, void *lookups,
-                     const std::function<void *()> &scratch);
+/// The lists of `count` handles whose distinct rows are found, groups[g] of them in group g.
+struct LookupGroups {
+  int64_t count = 0;
+  std::span<const int32_t> groups;
+  float *const *const *handles = nullptr; ///< of each list
+
+  int64_t parts() const;
+};
+
+/// Fills rows[g] (room for groups[g] * count) with the distinct rows of each list of group g, in
+/// the order of first appearance, list by list, and `places` with what kernels/cpu/distinct.h
+/// reads. Throws Error where there are more than kMostDistinctRows rows. `scratch` gives the
+/// calling thread distinctScratchBytes(count) bytes.
+void findDistinct(genrec_rt_pool *pool, const LookupGroups &lookups, float **const *rows,
+                  void *places, const std::function<void *()> &scratch);
 
 } // namespace genrec::rt
 

@@ -11,6 +11,7 @@
 #include "../embedding/segments.h"
 #include "device_step.h"
 #include "find_rows.h"
+#include "genrec_rt/kernels/shared/distinct_lookups.h"
 #include "lookup_counter.h"
 #include "non_finite.h"
 #include "ranks.h"
@@ -275,21 +276,26 @@ int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity) {
   return distinctBytes(parts, capacity);
 }
 
-void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_domain *domain,
-                             float *const *const *handles, genrec_domain *distinct, float **rows,
-                             void *lookups) {
+void genrec_rt_distinct_rows(genrec_step *step, const genrec_domain *domain, int32_t groups,
+                             const int32_t *lookups, float *const *const *handles,
+                             genrec_domain *const *distinct, float **const *rows, void *places) {
   StepSlot &slot = StepSlot::of(step);
+  const std::span inGroup(lookups, static_cast<size_t>(groups));
   if (slot.onDevice)
     return guarded(slot, [&] {
-      slot.onDevice->distinctRows({parts, domain, handles}, distinct, rows, lookups);
+      slot.onDevice->distinctRows({domain, inGroup, handles, distinct, rows, places});
     });
-  describeStepRows(distinct, 0);
+  for (int32_t group = 0; group < groups; ++group)
+    describeStepRows(distinct[group], 0);
   guarded(slot, [&] {
     int64_t bytes = distinctScratchBytes(domain->count);
-    int64_t count = findDistinct(step->pool, parts, domain->count, handles, rows, lookups,
-                                 [&] { return genrec_rt_thread_scratch(step, bytes); });
-    describeStepRows(distinct, count);
-    slot.foundKeys.forget(rows, int64_t(parts) * domain->count);
+    findDistinct(step->pool, {domain->count, inGroup, handles}, rows, places,
+                 [&] { return genrec_rt_thread_scratch(step, bytes); });
+    const kernels::DistinctLookups found(places);
+    for (int64_t group = 0, first = 0; group < groups; first += lookups[group++]) {
+      describeStepRows(distinct[group], found.from(first, lookups[group]).rows());
+      slot.foundKeys.forget(rows[group], lookups[group] * domain->count);
+    }
   });
 }
 

@@ -412,10 +412,10 @@ void DeviceStep::identifyRows(int32_t table, float *const *rows, int64_t capacit
                       reinterpret_cast<uint64_t *>(memory->ensure(bytes)), touched);
 }
 
-void DeviceStep::distinctRows(const DeviceLookups &lookups, genrec_domain *distinct, float **rows,
-                              void *memory) {
-  describeCounted(distinct);
-  device.distinctRows(lookups, distinct, rows, memory);
+void DeviceStep::distinctRows(const DeviceLookups &lookups) {
+  for (size_t group = 0; group < lookups.groups.size(); ++group)
+    describeCounted(lookups.distinct[group]);
+  device.distinctRows(lookups);
 }
 
 void DeviceStep::sumSegments(const genrec_domain *touched, const void *segments, int64_t dim,

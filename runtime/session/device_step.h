@@ -112,8 +112,7 @@ public:
   void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                   void *segments);
   void sumSegments(const genrec_domain *touched, const void *segments, int64_t dim, float *sums);
-  void distinctRows(const DeviceLookups &lookups, genrec_domain *distinct, float **rows,
-                    void *memory);
+  void distinctRows(const DeviceLookups &lookups);
   void resolve(const genrec_domain *domain, const int64_t *ids, const uint8_t *valid,
                const genrec_domain *catalogue, const int64_t *catalogueIds, int32_t feature,
                bool allowsMissing, int64_t *rows);

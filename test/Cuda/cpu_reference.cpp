@@ -47,11 +47,13 @@ void crossAttentionOnCpu(const CrossAttentionCase &of, const CrossAttentionResul
 
 template <int D, int N>
 void distinctLinearOnCpu(const DistinctCase &of, const DistinctResults &to) {
-  const kernels::DistinctLookups lookups(of.found);
+  const kernels::DistinctLookups lookups =
+      kernels::DistinctLookups(of.found).from(of.first, of.parts);
   Scratch scratch(kernels::distinctLinearScratchBytes<D, N>(lookups, 1)),
       backward(kernels::distinctLinearGradientScratchBytes<D, N>(lookups, 1));
   kernels::distinctLinear<D, N>(nullptr, lookups, of.values, of.ldValues, of.weight, of.columns,
-                                to.y, of.ldY, static_cast<float *>(scratch.data()));
+                                to.y, of.ldY, /*adds=*/of.first > 0,
+                                static_cast<float *>(scratch.data()));
   for (int64_t part = 0; part < of.parts; ++part)
     kernels::distinctLinearGradient<D, N>(nullptr, lookups, part, of.values, of.ldValues, of.weight,
                                           of.columns, of.gradient, of.ldY, to.dvalues, to.dweight,
@@ -98,6 +100,10 @@ GENREC_DISTINCT_LINEAR(80, 16)
 GENREC_DISTINCT_LINEAR(16, 16)
 GENREC_DISTINCT_LINEAR(4, 16)
 GENREC_DISTINCT_LINEAR(8, 20)
+GENREC_DISTINCT_LINEAR(3, 20)
+GENREC_DISTINCT_LINEAR(416, 144)
+GENREC_DISTINCT_LINEAR(1, 144)
+GENREC_DISTINCT_LINEAR(4, 144)
 #undef GENREC_DISTINCT_LINEAR
 
 } // namespace genrec::rt::cuda::test

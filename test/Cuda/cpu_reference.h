@@ -40,11 +40,11 @@ struct CrossAttentionResults {
 template <int Heads, int Qk, int V, bool Bf16>
 void crossAttentionOnCpu(const CrossAttentionCase &of, const CrossAttentionResults &to);
 
-/// Products per distinct row and their gradients: `found` is what findDistinct left, `columns`
-/// where the rows of a lookup begin in the weight.
+/// Products per distinct row of a group and their gradients: of `found`, what findDistinct left,
+/// the `parts` lookups from `first` on. `columns`: where the rows of a lookup begin in the weight.
 struct DistinctCase {
   const void *found;
-  int64_t parts;
+  int64_t first, parts;
   const float *values;
   int64_t ldValues;
   const float *weight;
@@ -52,7 +52,8 @@ struct DistinctCase {
   const float *gradient;
   int64_t ldY;
 };
-/// y [count, N] by ldY, dvalues [distinct, D], dweight [parts * D, N].
+/// y [count, N] by ldY, to which a group adds that is not the first; dvalues [distinct, D], dweight
+/// [parts * D, N].
 struct DistinctResults {
   float *y, *dvalues, *dweight;
 };

@@ -26,6 +26,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace genrec::rt::cuda::test {
 namespace {
 
@@ -178,12 +180,14 @@ TEST(LargeSizes, ProductsPerDistinctRow) {
     Spread values(2, kIn, step), y(2, kOut, step), gradient(2, kOut, step);
     Copy<float> weight(Floats(kIn * kOut, 0.25f)), dValues{Floats(2 * kIn)},
         dWeight{Floats(kIn * kOut)};
+    const std::array groups{DistinctGroup{1, kIn, values.data(), step}};
     const DistinctProduct product{
-        {1, &view, memory.data()}, kIn, kOut, values.data(), step, weight.data(), columns};
+        {1, &view, memory.data()}, groups, kOut, weight.data(), columns};
+    float *const dValuesOfGroups[] = {dValues.data()};
     Scratch scratch(distinctProductScratchBytes(product)),
         backward(distinctGradientScratchBytes(product));
     multiplyDistinct(product, y.data(), step, scratch.data(), testStream());
-    multiplyDistinctGradient(product, {gradient.data(), step, dValues.data(), dWeight.data()},
+    multiplyDistinctGradient(product, {gradient.data(), step, dValuesOfGroups, dWeight.data()},
                              backward.data(), testStream());
     Floats all;
     y.addTo(all), addTo(all, dValues), addTo(all, dWeight);

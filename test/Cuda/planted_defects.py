@@ -18,6 +18,7 @@ from planted_defects_demands import DEMANDS
 from planted_defects_drawn import DRAWN
 from planted_defects_edges import EDGES
 from planted_defects_eleventh import ELEVENTH
+from planted_defects_groups import GROUPS
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_joined import JOINED_GRADIENTS
 from planted_defects_later import LATER
@@ -73,7 +74,7 @@ EXACT_TESTS = "Seeds/DeviceRowExchanges.ExactSumsAreOfRowsThatCount/0"
 SUM_TESTS = "Seeds/DeviceRowExchanges.SumsOfVectorsAreThoseOfTheHost/*"
 CACHED_TESTS = "CudaCachedStore.IsATableWhateverTheCacheHolds"
 PRODUCT_TESTS, LOOKUP_TESTS = "DistinctProducts.AreThoseOfTheCpu", "DistinctLookups.*"
-GROUP_TESTS = "DistinctProducts.LongSumsAreCutAsOnTheCpu"
+WINDOW_TESTS = "DistinctProducts.LongSumsAreCutAsOnTheCpu"
 GROW_TESTS = "Seeds/DeviceRanks.GrowBeside*/0"
 SESSION_RANK_TESTS = "Seeds/DeviceRanks.HaveTheBitsOfOne/0"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
@@ -256,11 +257,11 @@ DEFECTS = [
     step("a captured step runs beside the next", "GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, queue));",
          "GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, copies));"),
     # Distinct rows of lookups, and of gradients.
-    Defect("products of a later group are looked for in the first", DISTINCT, GROUP_TESTS, "(g.p.lookups.numbers[part * rows + row] - origin)",
-           "(g.p.lookups.numbers[part * rows + row])"),
-    Defect("a later group of lookups starts anew", DISTINCT, GROUP_TESTS, "g.first == 0 ? 0.0f : *to", "0.0f"),
+    Defect("products of a later window are looked for in the first", DISTINCT, WINDOW_TESTS, "(w.lookups.numbers[part * rows + row] - origin)",
+           "(w.lookups.numbers[part * rows + row])"),
+    Defect("a later window of lookups starts anew", DISTINCT, WINDOW_TESTS, "w.first == 0 ? 0.0f : *to", "0.0f"),
     Defect("the last chunk runs into the next lookup", DISTINCT, PRODUCT_TESTS, "min(own.size, begin + grain)", "begin + grain"),
-    Defect("chunks are added up that nobody wrote", DISTINCT, PRODUCT_TESTS, "chunk < chunks", "chunk < mostChunks"),
+    Defect("chunks are added up that nobody wrote", DISTINCT, PRODUCT_TESTS, "chunk < chunks", "chunk <= chunks"),
     Defect("places without a row are left as they are", LOOKUPS, LOOKUP_TESTS, "ids[i] = 0;"),
     Defect("entries that touch nothing have a row", TOUCHED, STEP_TESTS,
            "isTouched ? static_cast<int64_t>(reinterpret_cast<uintptr_t>(row)) : 0",
@@ -454,6 +455,7 @@ DEFECTS = [
     *ELEVENTH,
     *TWELFTH,
     *THIRTEENTH,
+    *GROUPS,
 ]  # fmt: skip
 
 

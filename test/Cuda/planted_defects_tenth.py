@@ -24,13 +24,13 @@ def far(what: str, file: str, test: str, place: str, behind: str = "") -> Defect
 TENTH = [
     Defect("squares that are too small for a float are none", "kernels/cuda/score_bounds.cu", "Rank.ByTheLibrary", "norms[row] = sqrtf(sum + lost);", "norms[row] = sqrtf(sum);"),
     Defect("a column by itself is not read", "embedding/cuda/store_export.cu", "Cuda/StoreConformance/0.ColumnsOfRows*", "count == 0 || width == 0", "count == 0 || width == 1", behind="float *to) const {\n  if ("),
-    Defect("gradients of distinct rows have 64 columns", DISTINCT, "DistinctProducts.AreThose*", "static_cast<int64_t>(blockIdx.y) * kProductTile", "static_cast<int64_t>(blockIdx.y)", behind="multiplySums(const Group g, const float *sums, float *dvalues) {"),
+    Defect("gradients of distinct rows have 64 columns", DISTINCT, "DistinctProducts.AreThose*", "static_cast<int64_t>(blockIdx.y) * kProductTile", "static_cast<int64_t>(blockIdx.y)", behind="multiplySums(__grid_constant__ const Window w, const float *sums) {"),
     Defect("what is not finite in a later tile is noted in the first", f"{ATTENTION}/hopper_backward.h", "AttentionHopper.WhatIsNotFinite*", "terms.first + columnBegin + row", "terms.first + row", behind="int columnBegin, float factor, Between between) {"),
     Defect("columns behind the last unit are not finished", PRODUCTS, ROWS_TIMES, "p.n % 4 == 0 && isAligned(sumsOf(p), ldOfSums(p))", "isAligned(sumsOf(p), ldOfSums(p))"),
     Defect("a norm is read without an atomic while it becomes NaN", f"{ATTENTION}/tile_terms.h", "AttentionHopper.WhatIsNotFinite*", "loadRelaxed(space.rowNorm + at)", "space.rowNorm[at]"),
     # Of no drawn mutant: what is an argument, an argument of a macro, or behind an operator that they did not change.
     Defect("products with few bits lose none", "kernels/cuda/score_bounds.h", "Rank.ByTheLibrary", "scale * queryNorms[query] * itemNorms[item] + kLeast", "scale * queryNorms[query] * itemNorms[item]"),
-    Defect("groups of gradients are as large as those of products", DISTINCT, "DistinctProducts.*", "backwardBytes(product)", "forwardBytes(product)", behind="const int64_t chunks = mostChunks(product);\n  forGroups(product, "),
+    Defect("windows of gradients are as large as those of products", DISTINCT, "DistinctProducts.*", "gradientFloats(product)", "productFloats(product)", behind="columns = mostColumns(product);\n  forWindows(product, "),
     Defect("rows that count in part are left out of an exact sum", "kernels/cuda/exact_sum.cu", "ExactSum.HasTheBits*", "counts && counts[row] == 0", "counts && counts[row] < 1"),
     Defect("more blocks add up lengths than have room for their sums", "kernels/cuda/length_scan.h", "LengthScan.OfMoreBlocks*", "std::min<int64_t>(kLengthBlocks, blocksFor(most, 4 * kThreads))", "blocksFor(most, 4 * kThreads)"),
     Defect("joined rows are aligned as those of the last part", "kernels/cuda/list_rows.cu", "ListDomains.Joined", "places |= placesOf(parts.values[part]);", "places = placesOf(parts.values[part]);"),
@@ -43,8 +43,8 @@ TENTH = [
     Defect("any number of blocks adds up an element of the library's", PLANS, "LibraryProducts.OfSizes*", "set(Library::kReductionSchemes, uint32_t(0));", ";"),
     # Of matrices whose rows lie far apart (large_sizes_test.cpp).
     far("vectors of a batch", "kernels/cuda/in_batch_softmax.cu", "InBatchSoftmax", "row * ld"),
-    far("values of distinct rows", DISTINCT, DISTINCT_FAR, "row * g.p.ldValues"),
-    far("steps of distinct rows", DISTINCT, DISTINCT_FAR, "step * g.p.ldValues"),
+    far("values of distinct rows", DISTINCT, DISTINCT_FAR, "row * ldValues"),
+    far("steps of distinct rows", DISTINCT, DISTINCT_FAR, "step * ldValues"),
     far("gradients of distinct rows", "include/genrec_rt/kernels/cuda/segments_warp.h", DISTINCT_FAR, "parent * ld"),
     far("products of distinct rows", DISTINCT, DISTINCT_FAR, "row * ldY"),
     far("parts that are copied", "kernels/cuda/part_copies.cu", "CopiesOfParts", "row * c.ldFrom"),

@@ -23,6 +23,8 @@ ROUNDS = re.compile(
     r"(?P<kernel>\S+), (?P<what>[^,]+, [^,]+), \S+ at access_costs_test\.cpp:\d+"
 )
 
+OPERATION = re.compile(r" *(?P<count>\d+) times: (?P<what>[^ ].*)")
+
 
 def report_of(test: str, folder: Path) -> list[str]:
     """The report of a test, by line."""
@@ -40,6 +42,8 @@ def costs(test: str, folder: Path) -> list[tuple[str, str, int, int, str, int, f
     """(kernel, access, wasted, taken, unit, warps, lanes) of each line of the report, the worst first."""
     rows = []
     for line in report_of(test, folder):
+        if OPERATION.match(line):
+            continue
         found = LINE.match(line)
         assert found, line
         taken, wasted = int(found["taken"]), int(found["wasted"])
@@ -91,3 +95,11 @@ def test_long_loops(tmp_path: Path) -> None:
     (found,) = [match for line in report_of("OfLongLoops", tmp_path) if (match := ROUNDS.match(line))]
     assert found["kernel"].rsplit("::", 1)[-1] == "addEvery" and found["what"] == "device, read of 4 bytes"
     assert [int(found[name]) for name in ("total", "most", "launches")] == [600, 300, 3]
+
+
+def test_operations(tmp_path: Path) -> None:
+    """What ran how often, the most often first: three launches of a kernel among it."""
+    found = [match for line in report_of("OfLongLoops", tmp_path) if (match := OPERATION.match(line))]
+    assert [int(match["count"]) for match in found if match["what"].endswith("::addEvery")] == [3]
+    counts = [int(match["count"]) for match in found]
+    assert counts == sorted(counts, reverse=True)

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace genrec::rt::kernels {
 namespace {
 
@@ -49,9 +51,10 @@ Found find(genrec_rt_pool *pool, const Lookups &lookups, int64_t count) {
               std::vector<int64_t>(genrec_rt_distinct_bytes(parts, count) / 8 + 1), 0};
   std::vector<std::vector<int64_t>> scratch(
       8, std::vector<int64_t>(distinctScratchBytes(count) / 8 + 1));
-  found.size =
-      findDistinct(pool, parts, count, lookups.lists.data(), found.rows.data(), found.memory.data(),
-                   [&] { return scratch[genrec_rt_worker_index()].data(); });
+  float **rows = found.rows.data();
+  findDistinct(pool, {count, std::array{static_cast<int32_t>(parts)}, lookups.lists.data()}, &rows,
+               found.memory.data(), [&] { return scratch[genrec_rt_worker_index()].data(); });
+  found.size = DistinctLookups(found.memory.data()).rows();
   return found;
 }
 
@@ -71,6 +74,28 @@ KERNEL_TEST(KernelsDistinct, RowsAreThoseOfEachLookupInTheOrderOfFirstAppearance
             (std::vector<int64_t>{0, 2, 4}));
   EXPECT_EQ(std::vector<int32_t>(distinct.index, distinct.index + 8),
             (std::vector<int32_t>{0, 1, 0, 0, 0, 1, 1, 0}));
+}
+
+/// Groups of lookups are numbered together, and have rows of their own.
+KERNEL_TEST(KernelsDistinct, GroupsHaveRowsOfTheirOwn) {
+  float a[64], b[64], c[64];
+  float *lists[3][3] = {{b, a, b}, {a, c, c}, {c, c, c}};
+  float *const *handles[] = {lists[0], lists[1], lists[2]};
+  float *first[3] = {}, *second[6] = {};
+  float **rows[] = {first, second};
+  std::vector<int64_t> memory(genrec_rt_distinct_bytes(3, 3) / 8 + 1),
+      scratch(distinctScratchBytes(3) / 8 + 1);
+  findDistinct(nullptr, {3, std::array{1, 2}, handles}, rows, memory.data(),
+               [&] { return scratch.data(); });
+  const DistinctLookups all(memory.data()), own = all.from(1, 2);
+  EXPECT_EQ(all.parts, 3);
+  EXPECT_EQ(all.from(0, 1).rows(), 2);
+  EXPECT_EQ(own.rows(), 3);
+  EXPECT_EQ(own.before(1), 2);
+  EXPECT_EQ(std::vector<float *>(first, first + 2), (std::vector<float *>{b, a}));
+  EXPECT_EQ(std::vector<float *>(second, second + 3), (std::vector<float *>{a, c, c}));
+  EXPECT_EQ(std::vector<int32_t>(own.index, own.index + 6),
+            (std::vector<int32_t>{0, 1, 1, 0, 0, 0}));
 }
 
 KERNEL_TEST(KernelsDistinct, PlacesAreBoundedByALine) {
@@ -98,7 +123,7 @@ Results run(int32_t threads, const Found &found, const std::vector<float> &value
                   std::vector<float>(found.size * D + 1, 7.5f),
                   std::vector<float>(distinct.parts * D * N + 1, 7.5f)};
   distinctLinear<D, N, Bf16>(pool, distinct, values.data(), D, weight.data(), columns.data(),
-                             results.y.data(), ld, scratch.data());
+                             results.y.data(), ld, /*adds=*/false, scratch.data());
   for (int64_t part = 0; part < distinct.parts; ++part)
     distinctLinearGradient<D, N, Bf16>(pool, distinct, part, values.data(), D, weight.data(),
                                        columns.data(), gradient.data(), ld, results.dvalues.data(),

@@ -15,6 +15,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include <sys/mman.h>
 
 namespace genrec::rt::test {
@@ -114,7 +116,8 @@ TEST(LargeRows, MoreRowsThanAreNumberedAreRefusedBeforeAnythingIsRead) {
   float *const *handles = nullptr;
   int64_t places[4] = {-1, -1, -1, -1};
   try {
-    findDistinct(nullptr, 1, kMostDistinctRows + 1, &handles, nullptr, places, [] { return nullptr; });
+    findDistinct(nullptr, {kMostDistinctRows + 1, std::array{1}, &handles}, nullptr, places,
+                 [] { return nullptr; });
     FAIL();
   } catch (const Error &error) {
     EXPECT_STREQ(error.what(), "a batch has 2,147,483,648 rows of a list whose lookups are "

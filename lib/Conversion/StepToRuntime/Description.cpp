@@ -183,7 +183,7 @@ std::string Describer::capacity(DomainOp domain) {
   builder.setInsertionPointToStart(entry);
   SizeEmitter sizes(b, index, entry->getArgument(0), entry->getArgument(1));
   auto maker = dyn_cast_or_null<StepOpInterface>(index.getMaker(symbol));
-  std::optional<SizeTerm> rows = maker ? maker.getDomainRows(sizes) : std::nullopt;
+  std::optional<SizeTerm> rows = maker ? maker.getDomainRows(symbol, sizes) : std::nullopt;
   // A domain that no program makes has no formula; the value is never used.
   emitc::ReturnOp::create(builder, b.loc, rows ? rows->value : b.integer(1));
   builder.setInsertionPointAfter(function);

@@ -283,10 +283,7 @@ public:
                    float *sums) override {
     DistinctRows::sum(touched, segments, dim, sums, queue);
   }
-  void distinctRows(const DeviceLookups &from, genrec_domain *made, float **rows,
-                    void *memory) override {
-    lookups.run(from, made, rows, memory, queue);
-  }
+  void distinctRows(const DeviceLookups &from) override { lookups.run(from, queue); }
   void sumExactly(std::span<const ExactValues> sums, void *scratch) override {
     static_assert(Device::kExactSumBytes == cuda::kExactSumBytes);
     std::vector<ExactTerms> terms;

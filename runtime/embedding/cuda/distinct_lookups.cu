@@ -7,6 +7,8 @@
 #include "genrec_rt/kernels/cuda/distinct.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 
+#include <numeric>
+
 namespace genrec::rt::cuda {
 
 namespace {
@@ -46,44 +48,84 @@ __global__ void __launch_bounds__(kThreads) listLookups(Lists lists, int64_t fir
     to.mark();
 }
 
-__global__ void describeDistinct(const int64_t *end, genrec_domain *distinct) {
-  distinct->count = distinct->max_length = *end;
+/// Groups of lookups of a launch, as its argument.
+struct Groups {
+  static constexpr int64_t kMost = 256;
+  float **rows[kMost];
+  genrec_domain *distinct[kMost];
+  int32_t begins[kMost + 1]; ///< the first lookup of each
+};
+
+/// Gives each group the distinct rows of its lookups.
+__global__ void __launch_bounds__(kThreads)
+    giveRows(__grid_constant__ const Groups groups, const int64_t *starts, const int64_t *found) {
+  const int64_t begin = starts[groups.begins[blockIdx.y]],
+                count = starts[groups.begins[blockIdx.y + 1]] - begin;
+  auto *rows = reinterpret_cast<int64_t *>(groups.rows[blockIdx.y]);
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    rows[i] = found[begin + i];
+  if (threadInGrid() > 0)
+    return;
+  genrec_domain *distinct = groups.distinct[blockIdx.y];
+  distinct->count = distinct->max_length = count;
   distinct->offsets = nullptr;
   distinct->parent = nullptr;
   distinct->identity = nullptr;
   distinct->parent_domain = nullptr;
 }
 
+/// Launches giveRows for all groups.
+void giveAllRows(const DeviceLookups &to, const int64_t *starts, const int64_t *found,
+                 cudaStream_t stream) {
+  Groups groups{};
+  int32_t part = 0, most = 0;
+  unsigned count = 0;
+  for (size_t group = 0; group < to.groups.size(); ++group) {
+    groups.rows[count] = to.rows[group];
+    groups.distinct[count] = to.distinct[group]->device;
+    groups.begins[count++] = part;
+    groups.begins[count] = part += to.groups[group];
+    most = std::max(most, to.groups[group]);
+    if (count < Groups::kMost && group + 1 < to.groups.size())
+      continue;
+    LaunchShape shape = shapeOfThreads(most * to.domain->capacity, kThreads);
+    shape.grid.y = count;
+    GENREC_CUDA_LAUNCH(stream, shape, giveRows, groups, starts, found);
+    count = most = 0;
+  }
+}
+
 } // namespace
 
-void DistinctLookupRows::run(const DeviceLookups &from, genrec_domain *distinct, float **rows,
-                             void *memory, cudaStream_t stream) {
-  const int64_t capacity = from.domain->capacity, parts = from.parts, places = parts * capacity;
+void DistinctLookupRows::run(const DeviceLookups &of, cudaStream_t stream) {
+  const int64_t capacity = of.domain->capacity,
+                parts = std::accumulate(of.groups.begin(), of.groups.end(), int64_t(0)),
+                places = parts * capacity;
   if (places >= INT32_MAX)
     throw Error("a batch may have " + std::to_string(places) +
                     " rows of lookups that are numbered, more than 2147483646",
                 "use a smaller --batch");
-  const DistinctLookups made(parts, from.domain, memory);
+  const DistinctLookups made(parts, of.domain, of.places);
   ids.ensure(places, stream);
+  found.ensure(places, stream);
   bounds.ensure(parts + 2, stream);
   total.ensure(1, stream);
   const Numbered numbered{parts, capacity, made.rows, ids.data(), bounds.data()};
   for (int64_t first = 0; first < parts; first += Lists::kMost) {
     const int64_t some = std::min(Lists::kMost, parts - first);
     Lists lists{};
-    std::copy_n(from.handles + first, some, lists.handles);
+    std::copy_n(of.handles + first, some, lists.handles);
     LaunchShape shape = shapeOfThreads(capacity, kThreads);
     shape.grid.y = static_cast<unsigned>(some);
     GENREC_CUDA_LAUNCH(stream, shape, listLookups, lists, first, numbered);
   }
   UniqueResult result;
-  result.ids = reinterpret_cast<int64_t *>(rows);
+  result.ids = found.data();
   result.inverse = made.numbers;
   result.offsets = made.starts;
   result.total = total.data();
   unique.run(ids.data(), places, bounds.data(), parts + 1, result, stream);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), describeDistinct, made.starts + parts,
-                     distinct->device);
+  giveAllRows(of, made.starts, found.data(), stream);
 }
 
 } // namespace genrec::rt::cuda

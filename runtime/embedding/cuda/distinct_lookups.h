@@ -16,14 +16,12 @@ namespace genrec::rt::cuda {
 /// Scratch of such calls, reused from call to call.
 class DistinctLookupRows {
 public:
-  /// Fills `distinct` (of the host's step; its device's descriptor gets the count), `rows`, and
-  /// `memory` as a DistinctLookups (kernels/cuda/distinct.h). Throws Error where there may be more
-  /// rows than numbers.
-  void run(const DeviceLookups &lookups, genrec_domain *distinct, float **rows, void *memory,
-           cudaStream_t stream);
+  /// Throws Error where there may be more rows than numbers.
+  void run(const DeviceLookups &lookups, cudaStream_t stream);
 
 private:
-  DeviceArray<int64_t> ids{"lookups.ids"}; ///< addresses of rows
+  DeviceArray<int64_t> ids{"lookups.ids"};     ///< addresses of rows
+  DeviceArray<int64_t> found{"lookups.found"}; ///< those of the distinct rows of all groups
   DeviceArray<int64_t> bounds{"lookups.bounds"};
   DeviceArray<uint32_t> total{"lookups.total"};
   Unique unique{"lookups"};

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 14
+#define GENREC_ABI_VERSION 15
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
@@ -143,19 +143,20 @@ void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, cons
                            int32_t parts, const float *const *gradients, const int64_t *strides,
                            int64_t dim, float *sums);
 
-/* The distinct rows of each of `parts` lists of handles over `domain`, part by part in the
- * order of first appearance. Fills *distinct (count; no parent), `rows` (capacity: parts times
- * that of `domain`) and `lookups`, opaque scratch of genrec_rt_distinct_bytes(parts, capacity of
- * `domain`) bytes for kernels of step_distinct.h. */
+/* The distinct rows of each of several lists of handles over `domain`, part by part in the order
+ * of first appearance. The parts are in groups, lookups[g] of them in group g. Fills for each group
+ * *distinct[g] (count; no parent) and rows[g] (capacity: lookups[g] times that of `domain`), and
+ * `places`, opaque scratch of genrec_rt_distinct_bytes(parts of all groups, capacity of `domain`)
+ * bytes for kernels of step_distinct.h. */
 int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity);
 /* genrec_rt_distinct_bytes(p, c) <= GENREC_DISTINCT_BYTES_PER_ROW * p * c +
  * GENREC_DISTINCT_BYTES_PER_PART * p + GENREC_DISTINCT_BYTES. */
 #define GENREC_DISTINCT_BYTES_PER_ROW 4
 #define GENREC_DISTINCT_BYTES_PER_PART 8
 #define GENREC_DISTINCT_BYTES 64
-void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_domain *domain,
-                             float *const *const *handles, genrec_domain *distinct, float **rows,
-                             void *lookups);
+void genrec_rt_distinct_rows(genrec_step *step, const genrec_domain *domain, int32_t groups,
+                             const int32_t *lookups, float *const *const *handles,
+                             genrec_domain *const *distinct, float **const *rows, void *places);
 
 /* Sums over the portions of a batch. With one portion on one rank there is nothing to do: the sum
  * is the partial value. `number` tells the calls of a program apart. */

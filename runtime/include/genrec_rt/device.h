@@ -88,11 +88,15 @@ struct DeviceGradients {
   static constexpr int32_t kJoin = -1; ///< rows of several fetches (session/device_updates.h)
 };
 
-/// What genrec_rt_distinct_rows is given, with a domain of the host's step.
+/// What genrec_rt_distinct_rows is given and fills, with domains of the host's step.
 struct DeviceLookups {
-  int32_t parts = 0;
   const genrec_domain *domain = nullptr;
-  float *const *const *handles = nullptr;
+  std::span<const int32_t> groups;        ///< the lookups of each
+  float *const *const *handles = nullptr; ///< of each lookup
+  genrec_domain *const *distinct =
+      nullptr;                   ///< of each group; the device's descriptor gets the count
+  float **const *rows = nullptr; ///< of each group
+  void *places = nullptr;        ///< a DistinctLookups (kernels/cuda/distinct.h)
 };
 
 /// Values that must lie in [low, high] and below the rows of `items`, which may be null, as
@@ -242,8 +246,7 @@ public:
                            float *sums) = 0;
   /// Distinct rows of each lookup in the order of first appearance; `memory` is for kernels of
   /// step_distinct.h.
-  virtual void distinctRows(const DeviceLookups &lookups, genrec_domain *distinct, float **rows,
-                            void *memory) = 0;
+  virtual void distinctRows(const DeviceLookups &lookups) = 0;
   /// Exact sums of this process. `scratch`: kExactSumBytes for each.
   virtual void sumExactly(std::span<const ExactValues> sums, void *scratch) = 0;
   static constexpr int64_t kExactSumBytes = 128;

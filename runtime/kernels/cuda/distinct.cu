@@ -1,7 +1,8 @@
 //===- distinct.cu - Matrix products per distinct row on a device ---------===//
 //
-// Lookups are taken a group at a time, so that what lies between the kernels of a group has a
-// bound: products of all its distinct rows forward, sums of gradients backward.
+// Lookups are taken a window at a time, whatever their groups, so that what lies between the
+// kernels of a window has a bound: products of all its distinct rows forward, sums of gradients
+// backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,53 +23,110 @@ namespace {
 
 constexpr int kProductWarps = kProductThreads / kWarp;
 
-/// On the host little, so that tests see groups that memory bounds.
-constexpr int64_t kMostGroupBytes = deviceSize(64 << 20, 32 << 10);
-/// Lookups of a group; their columns are an argument of kernels.
-constexpr int64_t kMostParts = 256;
+/// On the host little, so that tests see windows that memory bounds.
+constexpr int64_t kMostWindowBytes = deviceSize(64 << 20, 32 << 10);
+/// Lookups of a window, an argument of kernels.
+constexpr int64_t kMostParts = 128;
+
+/// A lookup of a window, as kernels see it.
+struct WindowPart {
+  const float *values; ///< of its group's distinct rows
+  float *dvalues;      ///< likewise; backward
+  int64_t ldValues;
+  int64_t partials;  ///< floats of partial sums of the window's lookups before it
+  int32_t d;         ///< columns of its rows
+  int32_t column;    ///< the first of its rows of the weight
+  int32_t group;     ///< the first lookup of its group
+  int32_t weightRow; ///< rows of the weight's gradient before its own
+};
 
 /// Some lookups of a product, as kernels see them.
-struct Group {
-  DistinctProduct p;
+struct Window {
+  DistinctLookups lookups;
+  int64_t n;
+  const float *weight;
+  bool bf16;
   int64_t first, count; ///< of lookups
-  int32_t columns[kMostParts];
+  WindowPart parts[kMostParts];
 
-  __device__ int64_t origin() const { return p.lookups.starts[first]; }
-  __device__ int64_t distinct() const { return p.lookups.starts[first + count] - origin(); }
+  __device__ int64_t origin() const { return lookups.starts[first]; }
+  __device__ int64_t distinct() const { return lookups.starts[first + count] - origin(); }
 };
 
-/// The distinct rows of a lookup of a group, numbered within the group.
+/// The distinct rows of a lookup of a window: numbered within the window, and within its group.
 struct PartRows {
-  int64_t begin, size;
+  int64_t begin, size, inGroup;
 
-  __device__ PartRows(const Group &g, int64_t part)
-      : begin(g.p.lookups.starts[g.first + part] - g.origin()),
-        size(g.p.lookups.starts[g.first + part + 1] - g.p.lookups.starts[g.first + part]) {}
+  __device__ PartRows(const Window &w, int64_t part) {
+    const int64_t *starts = w.lookups.starts, number = w.first + part;
+    begin = starts[number] - w.origin();
+    size = starts[number + 1] - starts[number];
+    inGroup = starts[number] - starts[w.parts[part].group];
+  }
 };
 
+/// The most of what `of` says of a group.
+template <class Of> int64_t mostOf(const DistinctProduct &p, const Of &of) {
+  int64_t most = 0;
+  for (const DistinctGroup &group : p.groups)
+    most = std::max<int64_t>(most, of(group));
+  return most;
+}
+
+int64_t mostColumns(const DistinctProduct &p) {
+  return mostOf(p, [](const DistinctGroup &group) { return group.d; });
+}
+
+/// Chunks of a lookup's distinct rows at most.
+int64_t chunksOf(const DistinctProduct &p, const DistinctGroup &group) {
+  return mostDistinctChunks(p.lookups.capacity, group.d, p.n);
+}
 int64_t mostChunks(const DistinctProduct &p) {
-  return mostDistinctChunks(p.lookups.capacity, p.d, p.n);
+  return mostOf(p, [&](const DistinctGroup &group) { return chunksOf(p, group); });
 }
 
-/// Bytes that a lookup has between kernels.
-int64_t forwardBytes(const DistinctProduct &p) { return p.lookups.capacity * p.n * 4; }
-int64_t backwardBytes(const DistinctProduct &p) {
-  return forwardBytes(p) + mostChunks(p) * p.d * p.n * 4;
+/// Floats that a lookup has between kernels: forward its products, backward its sums, and a
+/// gradient of its rows of the weight for each chunk.
+int64_t productFloats(const DistinctProduct &p) { return p.lookups.capacity * p.n; }
+int64_t partialFloats(const DistinctProduct &p) {
+  return mostOf(p, [&](const DistinctGroup &group) { return chunksOf(p, group) * group.d * p.n; });
 }
+int64_t gradientFloats(const DistinctProduct &p) { return productFloats(p) + partialFloats(p); }
 
-int64_t partsAtOnce(const DistinctProduct &p, int64_t bytes) {
-  const int64_t fit = kMostGroupBytes / std::max<int64_t>(bytes, 1);
+int64_t partsAtOnce(const DistinctProduct &p, int64_t floats) {
+  const int64_t fit = kMostWindowBytes / std::max<int64_t>(4 * floats, 1);
   return std::min(std::clamp<int64_t>(fit, 1, kMostParts), p.lookups.parts);
 }
 
-template <class Run> void forGroups(const DistinctProduct &p, int64_t bytes, const Run &run) {
-  const int64_t each = partsAtOnce(p, bytes);
-  for (int64_t first = 0; first < p.lookups.parts; first += each) {
-    Group group{p, first, std::min(each, p.lookups.parts - first), {}};
-    for (int64_t part = 0; part < group.count; ++part)
-      group.columns[part] = static_cast<int32_t>(p.columns[first + part]);
-    run(group);
+/// Calls `run` with each window, of lookups that need `floats` each. `dvalues`: of each group, or
+/// null.
+template <class Run>
+void forWindows(const DistinctProduct &p, int64_t floats, float *const *dvalues, const Run &run) {
+  const int64_t each = partsAtOnce(p, floats);
+  Window window{p.lookups, p.n, p.weight, p.bf16, 0, 0, {}};
+  int64_t part = 0, partials = 0;
+  int32_t weightRow = 0;
+  for (size_t group = 0; group < p.groups.size(); ++group) {
+    const DistinctGroup &of = p.groups[group];
+    const int64_t first = part, end = first + of.lookups;
+    for (; part < end; ++part, partials += chunksOf(p, of) * of.d * p.n, weightRow += static_cast<int32_t>(of.d)) {
+      if (window.count == each) {
+        run(window);
+        window.first = part;
+        window.count = partials = 0;
+      }
+      window.parts[window.count++] = {of.values,
+                                      dvalues ? dvalues[group] : nullptr,
+                                      of.ldValues,
+                                      partials,
+                                      static_cast<int32_t>(of.d),
+                                      static_cast<int32_t>(p.columns[part]),
+                                      static_cast<int32_t>(first),
+                                      weightRow};
+    }
   }
+  if (window.count > 0)
+    run(window);
 }
 
 LaunchShape shapeOfTiles(int64_t rows, int64_t columns, int64_t parts) {
@@ -102,38 +160,41 @@ __device__ void writeTile(const ProductTile &tile, int64_t firstRow, int64_t fir
 // Forward
 //===----------------------------------------------------------------------===//
 
-/// products[., n]: of the group's distinct rows. A block per tile and lookup.
-__global__ void __launch_bounds__(kProductThreads) multiplyValues(const Group g, float *products) {
-  const PartRows own(g, blockIdx.z);
+/// products[., n]: of the window's distinct rows. A block per tile and lookup.
+__global__ void __launch_bounds__(kProductThreads)
+    multiplyValues(__grid_constant__ const Window w, float *products) {
+  const WindowPart &part = w.parts[blockIdx.z];
+  const PartRows own(w, blockIdx.z);
   const int64_t firstRow = static_cast<int64_t>(blockIdx.x) * kProductTile,
                 firstColumn = static_cast<int64_t>(blockIdx.y) * kProductTile;
   if (firstRow >= own.size)
     return;
-  const float *values = g.p.values + (g.origin() + own.begin) * g.p.ldValues,
-              *weight = g.p.weight + g.columns[blockIdx.z] * g.p.n;
+  const int64_t ldValues = part.ldValues;
+  const float *values = part.values + own.inGroup * ldValues,
+              *weight = w.weight + part.column * w.n;
   const auto left = [&](int place, int64_t step) {
     const int64_t row = firstRow + place;
-    return row < own.size ? factor(g.p.bf16, values[row * g.p.ldValues + step]) : 0.0f;
+    return row < own.size ? factor(w.bf16, values[row * ldValues + step]) : 0.0f;
   };
   const auto right = [&](int place, int64_t step) {
     const int64_t column = firstColumn + place;
-    return column < g.p.n ? factor(g.p.bf16, weight[step * g.p.n + column]) : 0.0f;
+    return column < w.n ? factor(w.bf16, weight[step * w.n + column]) : 0.0f;
   };
   ProductTile tile;
-  tile.add<false, true>(0, g.p.d, left, right);
-  writeTile(tile, firstRow, firstColumn, own.size, g.p.n, products + own.begin * g.p.n);
+  tile.add<false, true>(0, part.d, left, right);
+  writeTile(tile, firstRow, firstColumn, own.size, w.n, products + own.begin * w.n);
 }
 
-/// y[row] (+)= the group's products that were found for it.
+/// y[row] (+)= the window's products that were found for it.
 __global__ void __launch_bounds__(kProductThreads)
-    addProducts(const Group g, const float *products, float *y, int64_t ldY) {
-  const int64_t rows = g.p.lookups.rows->count, origin = g.origin();
-  for (int64_t i = threadInGrid(); i < rows * g.p.n; i += threadsInGrid()) {
-    const int64_t row = i / g.p.n, column = i % g.p.n;
+    addProducts(__grid_constant__ const Window w, const float *products, float *y, int64_t ldY) {
+  const int64_t rows = w.lookups.rows->count, origin = w.origin();
+  for (int64_t i = threadInGrid(); i < rows * w.n; i += threadsInGrid()) {
+    const int64_t row = i / w.n, column = i % w.n;
     float *to = y + row * ldY + column;
-    float sum = g.first == 0 ? 0.0f : *to;
-    for (int64_t part = g.first; part < g.first + g.count; ++part)
-      sum += products[(g.p.lookups.numbers[part * rows + row] - origin) * g.p.n + column];
+    float sum = w.first == 0 ? 0.0f : *to;
+    for (int64_t part = w.first; part < w.first + w.count; ++part)
+      sum += products[(w.lookups.numbers[part * rows + row] - origin) * w.n + column];
     *to = sum;
   }
 }
@@ -155,88 +216,91 @@ __global__ void rowsOfPlaces(const DistinctLookups lookups, uint32_t *order) {
     order[i] %= rows;
 }
 
-/// sums[., n]: of the gradients of the rows that found a distinct row of the group. A warp per
+/// sums[., n]: of the gradients of the rows that found a distinct row of the window. A warp per
 /// distinct row and kEach * 32 columns.
 template <int kEach>
 __global__ void __launch_bounds__(kProductThreads)
-    sumGradients(const Group g, SegmentSums found, float *sums) {
+    sumGradients(__grid_constant__ const Window w, SegmentSums found, float *sums) {
   // So the host has them; the compiler leaves out what they would take.
   found.terms.parents = found.terms.listOffsets = nullptr;
   found.terms.rows = nullptr;
-  const int64_t origin = g.origin(), distinct = g.distinct();
+  const int64_t origin = w.origin(), distinct = w.distinct();
   const int64_t firstColumn = static_cast<int64_t>(blockIdx.y) * kWarp * kEach + laneOf();
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * kProductWarps + warpOf(); i < distinct;
        i += static_cast<int64_t>(gridDim.x) * kProductWarps) {
     float sum[kEach] = {};
-    addSegment(found, origin + i, firstColumn, g.p.n, sum);
+    addSegment(found, origin + i, firstColumn, w.n, sum);
 #pragma unroll
     for (int c = 0; c < kEach; ++c)
-      if (firstColumn + c * kWarp < g.p.n)
-        sums[i * g.p.n + firstColumn + c * kWarp] = sum[c];
+      if (firstColumn + c * kWarp < w.n)
+        sums[i * w.n + firstColumn + c * kWarp] = sum[c];
   }
 }
 
 /// dvalues[., d] = sums weight^T. A block per tile and lookup.
 __global__ void __launch_bounds__(kProductThreads)
-    multiplySums(const Group g, const float *sums, float *dvalues) {
-  const PartRows own(g, blockIdx.z);
+    multiplySums(__grid_constant__ const Window w, const float *sums) {
+  const WindowPart &part = w.parts[blockIdx.z];
+  const PartRows own(w, blockIdx.z);
   const int64_t firstRow = static_cast<int64_t>(blockIdx.x) * kProductTile,
-                firstColumn = static_cast<int64_t>(blockIdx.y) * kProductTile;
-  if (firstRow >= own.size)
+                firstColumn = static_cast<int64_t>(blockIdx.y) * kProductTile, d = part.d;
+  if (firstRow >= own.size || firstColumn >= d)
     return;
-  const float *weight = g.p.weight + g.columns[blockIdx.z] * g.p.n;
+  const float *weight = w.weight + part.column * w.n;
   const auto left = [&](int place, int64_t step) {
     const int64_t row = firstRow + place;
-    return row < own.size ? factor(g.p.bf16, sums[(own.begin + row) * g.p.n + step]) : 0.0f;
+    return row < own.size ? factor(w.bf16, sums[(own.begin + row) * w.n + step]) : 0.0f;
   };
   const auto right = [&](int place, int64_t step) {
     const int64_t column = firstColumn + place;
-    return column < g.p.d ? factor(g.p.bf16, weight[column * g.p.n + step]) : 0.0f;
+    return column < d ? factor(w.bf16, weight[column * w.n + step]) : 0.0f;
   };
   ProductTile tile;
-  tile.add<false, false>(0, g.p.n, left, right);
-  writeTile(tile, firstRow, firstColumn, own.size, g.p.d,
-            dvalues + (g.origin() + own.begin) * g.p.d);
+  tile.add<false, false>(0, w.n, left, right);
+  writeTile(tile, firstRow, firstColumn, own.size, d, part.dvalues + own.inGroup * d);
 }
 
 /// partials[lookup][chunk][d, n] = values^T sums over a chunk of the lookup's distinct rows. A
 /// block per tile, chunk and lookup.
 __global__ void __launch_bounds__(kProductThreads)
-    contractSums(const Group g, const float *sums, int64_t mostChunks, float *partials) {
-  const int64_t part = blockIdx.z / mostChunks, chunk = blockIdx.z % mostChunks;
-  const PartRows own(g, part);
-  const int64_t grain = distinctChunks(own.size, g.p.d, g.p.n).grain;
+    contractSums(__grid_constant__ const Window w, const float *sums, int64_t mostChunks,
+                 float *partials) {
+  const int64_t number = blockIdx.z / mostChunks, chunk = blockIdx.z % mostChunks;
+  const WindowPart &part = w.parts[number];
+  const PartRows own(w, number);
+  const int64_t d = part.d, ldValues = part.ldValues,
+                grain = distinctChunks(own.size, d, w.n).grain;
   const int64_t begin = chunk * grain, end = min(own.size, begin + grain);
-  if (begin >= end)
-    return;
   const int64_t firstRow = static_cast<int64_t>(blockIdx.x) * kProductTile,
                 firstColumn = static_cast<int64_t>(blockIdx.y) * kProductTile;
-  const float *values = g.p.values + (g.origin() + own.begin + begin) * g.p.ldValues + firstRow,
-              *added = sums + (own.begin + begin) * g.p.n + firstColumn;
-  const int rows = static_cast<int>(min(g.p.d - firstRow, int64_t(kProductTile))),
-            columns = static_cast<int>(min(g.p.n - firstColumn, int64_t(kProductTile)));
+  if (begin >= end || firstRow >= d)
+    return;
+  const float *values = part.values + (own.inGroup + begin) * ldValues + firstRow,
+              *added = sums + (own.begin + begin) * w.n + firstColumn;
+  const int rows = static_cast<int>(min(d - firstRow, int64_t(kProductTile))),
+            columns = static_cast<int>(min(w.n - firstColumn, int64_t(kProductTile)));
   const auto left = [&](int place, int64_t step) {
-    return place < rows ? factor(g.p.bf16, values[step * g.p.ldValues + place]) : 0.0f;
+    return place < rows ? factor(w.bf16, values[step * ldValues + place]) : 0.0f;
   };
   const auto right = [&](int place, int64_t step) {
-    return place < columns ? factor(g.p.bf16, added[step * g.p.n + place]) : 0.0f;
+    return place < columns ? factor(w.bf16, added[step * w.n + place]) : 0.0f;
   };
   ProductTile tile;
   tile.add<true, true>(0, end - begin, left, right);
-  writeTile(tile, firstRow, firstColumn, g.p.d, g.p.n, partials + blockIdx.z * g.p.d * g.p.n);
+  writeTile(tile, firstRow, firstColumn, d, w.n, partials + part.partials + chunk * d * w.n);
 }
 
 /// The chunks of each lookup in order.
 __global__ void __launch_bounds__(kProductThreads)
-    addPartials(const Group g, const float *partials, int64_t mostChunks, float *dweight) {
-  const int64_t size = g.p.d * g.p.n;
-  for (int64_t i = threadInGrid(); i < g.count * size; i += threadsInGrid()) {
-    const int64_t part = i / size;
-    const int64_t chunks = distinctChunks(PartRows(g, part).size, g.p.d, g.p.n).count;
+    addPartials(__grid_constant__ const Window w, const float *partials, float *dweight) {
+  const WindowPart &part = w.parts[blockIdx.y];
+  const int64_t size = part.d * w.n;
+  const int64_t chunks = distinctChunks(PartRows(w, blockIdx.y).size, part.d, w.n).count;
+  for (int64_t i = threadInGrid(); i < size; i += threadsInGrid()) {
     float sum = 0;
     for (int64_t chunk = 0; chunk < chunks; ++chunk)
-      sum += partials[(part * mostChunks + chunk) * size + i % size];
-    dweight[g.first * size + i] = sum;
+      sum += partials[part.partials + chunk * size + i];
+    dweight[part.weightRow * w.n + i] = sum;
   }
 }
 
@@ -252,12 +316,12 @@ struct GradientScratch {
   GradientScratch(const DistinctProduct &p, void *memory) {
     ScratchCursor cursor(memory);
     const int64_t places = p.lookups.parts * p.lookups.capacity,
-                  parts = partsAtOnce(p, backwardBytes(p));
+                  parts = partsAtOnce(p, gradientFloats(p));
     begins = cursor.take<int64_t>(places + 1);
     order = cursor.take<uint32_t>(places);
     ordering = cursor.take<char>(orderScratchBytes(places, places + 1));
-    sums = cursor.take<float>(parts * p.lookups.capacity * p.n);
-    partials = cursor.take<float>(parts * mostChunks(p) * p.d * p.n);
+    sums = cursor.take<float>(parts * productFloats(p));
+    partials = cursor.take<float>(parts * partialFloats(p));
     pieces = Pieces::in(cursor, places, p.n, places, p.lookups.capacity);
     bytes = cursor.bytes();
   }
@@ -265,8 +329,15 @@ struct GradientScratch {
 
 } // namespace
 
+int64_t countLookups(std::span<const DistinctGroup> groups) {
+  int64_t count = 0;
+  for (const DistinctGroup &group : groups)
+    count += group.lookups;
+  return count;
+}
+
 int64_t distinctProductScratchBytes(const DistinctProduct &product) {
-  return partsAtOnce(product, forwardBytes(product)) * forwardBytes(product);
+  return 4 * partsAtOnce(product, productFloats(product)) * productFloats(product);
 }
 
 void multiplyDistinct(const DistinctProduct &product, float *y, int64_t ldY, void *scratch,
@@ -275,11 +346,11 @@ void multiplyDistinct(const DistinctProduct &product, float *y, int64_t ldY, voi
   if (capacity == 0)
     return;
   auto *products = static_cast<float *>(scratch);
-  forGroups(product, forwardBytes(product), [&](const Group &group) {
-    GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.n, group.count), multiplyValues,
-                       group, products);
+  forWindows(product, productFloats(product), nullptr, [&](const Window &window) {
+    GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.n, window.count), multiplyValues,
+                       window, products);
     GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * product.n, kProductThreads), addProducts,
-                       group, products, y, ldY);
+                       window, products, y, ldY);
   });
 }
 
@@ -304,21 +375,22 @@ void multiplyDistinctGradient(const DistinctProduct &product, const DistinctGrad
       .gradients = gradient.gradient, .ld = gradient.ldGradient, .order = scratch.order};
   const SegmentSums found = sumGiants(places, numbers, product.n, terms, scratch.begins, places,
                                       capacity, scratch.pieces, stream);
-  const int64_t chunks = mostChunks(product);
-  forGroups(product, backwardBytes(product), [&](const Group &group) {
+  const int64_t chunks = mostChunks(product), columns = mostColumns(product);
+  forWindows(product, gradientFloats(product), gradient.dvalues, [&](const Window &window) {
     if (capacity > 0) {
-      LaunchShape perRow = shapeOfThreads(group.count * capacity * kWarp, kProductThreads);
+      LaunchShape perRow = shapeOfThreads(window.count * capacity * kWarp, kProductThreads);
       perRow.grid.y = static_cast<unsigned>(blocksFor(product.n, kWarp * kPieceColumns));
       GENREC_CUDA_LAUNCH(stream, perRow,
-                         product.n <= kWarp ? sumGradients<1> : sumGradients<kPieceColumns>, group,
+                         product.n <= kWarp ? sumGradients<1> : sumGradients<kPieceColumns>, window,
                          found, scratch.sums);
-      GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.d, group.count), multiplySums,
-                         group, scratch.sums, gradient.dvalues);
-      GENREC_CUDA_LAUNCH(stream, shapeOfTiles(product.d, product.n, group.count * chunks),
-                         contractSums, group, scratch.sums, chunks, scratch.partials);
+      GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, columns, window.count), multiplySums,
+                         window, scratch.sums);
+      GENREC_CUDA_LAUNCH(stream, shapeOfTiles(columns, product.n, window.count * chunks),
+                         contractSums, window, scratch.sums, chunks, scratch.partials);
     }
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(group.count * product.d * product.n, kProductThreads),
-                       addPartials, group, scratch.partials, chunks, gradient.dweight);
+    LaunchShape perWeight = shapeOfThreads(columns * product.n, kProductThreads);
+    perWeight.grid.y = static_cast<unsigned>(window.count);
+    GENREC_CUDA_LAUNCH(stream, perWeight, addPartials, window, scratch.partials, gradient.dweight);
   });
 }
 

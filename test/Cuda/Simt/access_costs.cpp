@@ -6,7 +6,7 @@
 // of each lane at one place of the program. (In divergent loops that may be another one.)
 //
 // A thread that goes round a loop waits for memory in each round, whatever others do: a launch
-// takes as long as its longest thread.
+// takes as long as its longest thread. And each launch takes its time, however little it does.
 //
 // Counted are accesses that compiled code makes, no copies and matrix products. The host's compiler
 // may have joined or split loads otherwise than nvcc does.
@@ -81,6 +81,8 @@ std::map<Site, Cost> costs;
 /// Of accesses of device memory, by kernel: what a row kernel calls has no place in it.
 std::map<std::pair<const void *, Site>, Longest> longest;
 std::map<std::pair<const Block *, int>, std::map<Site, Pending>> pending;
+/// How often an operation ran, by what it is and its kernel.
+std::map<std::pair<std::string, const void *>, uint64_t> operations;
 
 /// The distinct units of `unit` bytes that the lanes from `begin` to `end` touch, in order.
 std::vector<uintptr_t> unitsOf(const Together &all, int begin, int end, size_t bytes,
@@ -188,6 +190,21 @@ void writeCosts(FILE *out) {
                  line.where.c_str());
 }
 
+/// What ran how often, the most often first.
+void writeOperations(FILE *out) {
+  std::map<std::string, uint64_t> counts; // a kernel of one name may be there in several units
+  for (const auto &[of, count] : operations)
+    counts[of.second ? of.first + " " + functionAt(of.second) : of.first] += count;
+  std::vector<std::pair<uint64_t, std::string>> all;
+  for (const auto &[name, count] : counts)
+    all.emplace_back(count, name);
+  std::sort(all.begin(), all.end(), [](const auto &a, const auto &b) {
+    return std::tie(b.first, a.second) < std::tie(a.first, b.second);
+  });
+  for (const auto &[count, name] : all)
+    std::fprintf(out, "%10llu times: %s\n", static_cast<unsigned long long>(count), name.c_str());
+}
+
 /// Writes at the end of the program.
 const struct Report {
   const char *file = std::getenv("GENREC_SIMT_ACCESSES");
@@ -197,6 +214,7 @@ const struct Report {
       return;
     writeCosts(out);
     writeLongest(out);
+    writeOperations(out);
     std::fclose(out);
   }
 } report;
@@ -220,6 +238,10 @@ void countAccess(const Thread &thread, const void *memory, size_t bytes, bool is
     of.waiting.pop_front();
     ++of.first;
   }
+}
+
+void countOperation(const OperationInfo &operation) {
+  ++operations[{operation.what, operation.kernel}];
 }
 
 void endAccesses(const Block &block) {

@@ -222,6 +222,8 @@ void startOperation(Operation &operation) {
   operation.number = static_cast<uint32_t>(queues().ran.size());
   machine.operation = &operation;
   machine.accessedFrom = nullptr;
+  if (countsAccesses())
+    countOperation(operation.info);
 }
 
 const OperationInfo &operationInfo(uint32_t number) { return queues().ran[number - 1]; }

@@ -53,6 +53,9 @@ struct OperationInfo {
   Callers callers = {};
 };
 
+/// Counts one that runs, where accesses are counted (access_costs.cpp).
+void countOperation(const OperationInfo &operation);
+
 struct Operation;
 using OperationPointer = std::shared_ptr<Operation>;
 

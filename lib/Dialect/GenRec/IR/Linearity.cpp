@@ -46,9 +46,9 @@ bool WeightGradientOp::isLinearIn(const SmallBitVector &varying) {
   return !getBf16() && varying.count() == 1;
 }
 
-/// In the gradient, as the layer's own gradients are.
+/// In the gradient, its last operand, as the layer's own gradients are.
 bool DistinctLinearGradOp::isLinearIn(const SmallBitVector &varying) {
-  return !getBf16() && varying.count() == 1;
+  return !getBf16() && varying.count() == 1 && varying[varying.size() - 1];
 }
 
 /// x · weight + bias: in x, or in the weight, together with the bias.

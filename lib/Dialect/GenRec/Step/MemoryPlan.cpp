@@ -50,6 +50,10 @@ static int64_t getBuffer(Operation *op, unsigned slot) {
   return ids && slot < ids.size() ? ids[slot] : -1;
 }
 
+std::string genrec::getPlacesName(DistinctRowsOp op) {
+  return domainOf(op.getDomains().front()).getValue().str() + "_places";
+}
+
 int64_t genrec::getOwnBuffer(Operation *op, unsigned slot) {
   return getBuffer(op, op->getNumResults() + slot);
 }

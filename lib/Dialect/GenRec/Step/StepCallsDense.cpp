@@ -99,37 +99,50 @@ LogicalResult genrec::lowerCall(WeightGradientOp op, StageBuilder &stage) {
   return success();
 }
 
-/// The first arguments of distinct_linear and its gradient: for each row of each lookup the number
-/// of its distinct row, the distinct rows' values, the weight, and the rows of the weight that
-/// belong to each lookup. On a device the lookups' number and their domain come before, which its
-/// memory does not tell the host.
+static Value makeIntegers(StageBuilder &stage, const EmitCBuilder &b, auto &&numbers) {
+  SmallVector<Value> values;
+  for (int64_t number : numbers)
+    values.push_back(b.integer(number));
+  return stage.makeArray(b, b.i64(), values);
+}
+
+/// The first arguments of distinct_linear and its gradient: on a device the domain of the lookups,
+/// which the memory there does not tell the host; for each row of each lookup the number of its
+/// distinct row; of each group its lookups, values and stride; the weight, and the rows of it that
+/// belong to each lookup.
 template <typename OpT>
 static SmallVector<Value> getFactors(OpT op, Value wide, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
-  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
-  std::string name = makeIdentifier(domain.getValue());
-  int64_t number = getOwnBuffer(op.getDomain().getDefiningOp(), kPlacesSlot);
-  Value places = stage.getBuffer(number, b.opaque("void"), name + "_places");
-  SmallVector<Value> columns;
-  for (int64_t column : op.getColumns())
-    columns.push_back(b.integer(column));
-  Value array = stage.makeArray(b.named(name + "_columns"), b.i64(), columns);
-  Value values = op.getValues();
+  DistinctRowsOp distinct = op.getDistinctRows();
+  std::string name = makeIdentifier(domainOf(op.getDomains().front()).getValue());
+  auto named = [&](StringRef what) { return b.named(name + what.str()); };
+  SmallVector<Value> values, strides;
+  for (Value of : op.getValues()) {
+    values.push_back(stage.getPointer(of));
+    strides.push_back(stage.getStride(of));
+  }
   SmallVector<Value> operands = {stage.getStep()};
   if (stage.target.hasDevice)
-    operands.append({b.integer(columns.size()), stage.getDomainOf(wide)});
-  operands.append({places, stage.getPointer(values), stage.getStride(values),
-                   stage.getPointer(op.getWeight()), array});
+    operands.push_back(stage.getDomainOf(wide));
+  operands.append({stage.getBuffer(getOwnBuffer(distinct, kPlacesSlot), b.opaque("void"),
+                                   getPlacesName(distinct)),
+                   makeIntegers(stage, named("_lookups"), distinct.getLookups()),
+                   stage.makeArray(named("_values"), b.pointer(b.opaque("const float")), values),
+                   stage.makeArray(named("_strides"), b.i64(), strides),
+                   stage.getPointer(op.getWeight()),
+                   makeIntegers(stage, named("_columns"), op.getColumns())});
   return operands;
 }
 
-/// Template arguments: the sizes of the distinct rows and of the rows of `wide`, the layer's
-/// result.
+/// Template arguments: the size of the rows of `wide`, the layer's result, the precision, and the
+/// sizes of the distinct rows of each group.
 template <typename OpT>
 static SmallVector<Attribute> getFactorTemplate(OpT op, Value wide, const EmitCBuilder &b) {
-  return withPrecision({b.templateInteger(getRowSize(op.getValues().getType())),
-                        b.templateInteger(getRowSize(wide.getType()))},
-                       op, b);
+  SmallVector<Attribute> arguments = {b.templateInteger(getRowSize(wide.getType())),
+                                      b.templateBool(op.getBf16())};
+  for (Value values : op.getValues())
+    arguments.push_back(b.templateInteger(getRowSize(values.getType())));
+  return arguments;
 }
 
 LogicalResult genrec::lowerCall(DistinctLinearOp op, StageBuilder &stage) {
@@ -144,9 +157,13 @@ LogicalResult genrec::lowerCall(DistinctLinearOp op, StageBuilder &stage) {
 LogicalResult genrec::lowerCall(DistinctLinearGradOp op, StageBuilder &stage) {
   Value gradient = op.getGradient();
   SmallVector<Value> operands = getFactors(op, gradient, stage);
-  operands.append({stage.getPointer(gradient), stage.getStride(gradient),
-                   stage.getPointer(op.getDvalues()), stage.getPointer(op.getDweight())});
   EmitCBuilder b = stage.at(op);
+  SmallVector<Value> dvalues;
+  for (Value of : op.getDvalues())
+    dvalues.push_back(stage.getPointer(of));
+  operands.append({stage.getPointer(gradient), stage.getStride(gradient),
+                   stage.makeArray(b, b.pointer(b.f32()), dvalues),
+                   stage.getPointer(op.getDweight())});
   b.callVoid("kernels::distinctLinearGradient", operands, getFactorTemplate(op, gradient, b));
   return success();
 }

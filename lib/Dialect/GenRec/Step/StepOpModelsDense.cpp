@@ -108,14 +108,24 @@ KeptBuffer getPlaces(Operation *op) { return {op->getOperand(0).getDefiningOp(),
 
 /// Adds `products` matrix products per distinct row of `values`, and per row of the batch a sum of
 /// `lookups` rows of the size of `sums`.
-void addFactorCosts(Value values, Value sums, size_t lookups, double products, StepCosts &costs) {
-  costs.get(getRowDomain(values.getType())).productFlops +=
-      2 * products * getWidth(values) * getWidth(sums);
+void addFactorCosts(ValueRange values, Value sums, size_t lookups, double products,
+                    StepCosts &costs) {
+  for (Value of : values)
+    costs.get(getRowDomain(of.getType())).productFlops +=
+        2 * products * getWidth(of) * getWidth(sums);
   OpCost &row = costs.get(getRowDomain(sums.getType()));
   auto count = static_cast<double>(lookups);
   row.bytes += 4 * count;
   row.gatheredBytes += 4 * count * getWidth(sums);
   row.flops += count * getWidth(sums);
+}
+
+/// The most bytes that a group of lookups needs, whose calls follow each other.
+int64_t largestOf(ValueRange values, llvm::function_ref<int64_t(int64_t width)> bytesOf) {
+  int64_t most = 0;
+  for (Value of : values)
+    most = std::max(most, bytesOf(getRowSize(of.getType())));
+  return most;
 }
 
 struct DistinctLinearStep : DenseModel<DistinctLinearStep, DistinctLinearOp> {
@@ -127,9 +137,10 @@ struct DistinctLinearStep : DenseModel<DistinctLinearStep, DistinctLinearOp> {
   }
   int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
     auto linear = cast<DistinctLinearOp>(op);
-    return rt::distinctLinearScratchBound(sizes.getRows(getRowDomain(linear.getType())),
-                                          getRowSize(linear.getValues().getType()),
-                                          getRowSize(linear.getType()), sizes.getThreads());
+    return largestOf(linear.getValues(), [&](int64_t width) {
+      return rt::distinctLinearScratchBound(sizes.getRows(getRowDomain(linear.getType())), width,
+                                            getRowSize(linear.getType()), sizes.getThreads());
+    });
   }
 };
 
@@ -143,9 +154,10 @@ struct DistinctLinearGradStep : DenseModel<DistinctLinearGradStep, DistinctLinea
   int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
     auto linear = cast<DistinctLinearGradOp>(op);
     Type gradient = linear.getGradient().getType();
-    return rt::distinctLinearGradScratchBound(sizes.getRows(getRowDomain(gradient)),
-                                              getRowSize(linear.getValues().getType()),
-                                              getRowSize(gradient), sizes.getThreads());
+    return largestOf(linear.getValues(), [&](int64_t width) {
+      return rt::distinctLinearGradScratchBound(sizes.getRows(getRowDomain(gradient)), width,
+                                                getRowSize(gradient), sizes.getThreads());
+    });
   }
 };
 

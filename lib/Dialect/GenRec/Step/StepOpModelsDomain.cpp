@@ -33,7 +33,8 @@ struct TruncateStep : StepModel<TruncateStep, TruncateOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     addDomainSlots(op, slots);
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     FlatSymbolRefAttr source = domainOf(op->getOperand(0));
     SizeTerm lists = sizes.rowsOf(getParent(op, source));
     return sizes.min(sizes.rowsOf(source), sizes.mul(lists, getCount(op, sizes)));
@@ -53,7 +54,8 @@ struct PadStep : StepModel<PadStep, PadOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     addDomainSlots(op, slots);
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     FlatSymbolRefAttr source = domainOf(op->getOperand(0));
     SizeTerm lists = sizes.rowsOf(getParent(op, source));
     return sizes.add(sizes.rowsOf(source),
@@ -70,7 +72,8 @@ struct PairDomainsStep : StepModel<PairDomainsStep, PairDomainsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     addDomainSlots(op, slots);
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     auto pairs = cast<PairDomainsOp>(op);
     return sizes.mul(sizes.rowsOf(domainOf(pairs.getFirst())),
                      sizes.longestOf(domainOf(pairs.getSecond())));
@@ -84,7 +87,8 @@ struct ConcatDomainsStep : StepModel<ConcatDomainsStep, ConcatDomainsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     addDomainSlots(op, slots);
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     return sizes.addRowsOf(cast<ConcatDomainsOp>(op).getSources());
   }
   // A part whose domain is the parent adds one row to each list.
@@ -111,14 +115,16 @@ struct StackDomainsStep : StepModel<StackDomainsStep, StackDomainsOp> {
     slots.push_back(
         {{}, 0, bytes, domainOf(stack.getResult()).getValue().str() + "_offsets", true, true});
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     return sizes.addRowsOf(cast<StackDomainsOp>(op).getParts());
   }
 };
 
 struct FixedRowsStep : StepModel<FixedRowsStep, FixedRowsOp> {
   StepKind getStepKind(Operation *) const { return StepKind::setup; }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     return sizes.constant(cast<FixedRowsOp>(op).getCount());
   }
 };
@@ -127,7 +133,8 @@ struct FixedRowsStep : StepModel<FixedRowsStep, FixedRowsOp> {
 struct ParameterRowsStep : StepModel<ParameterRowsStep, ParameterRowsOp> {
   StepKind getStepKind(Operation *) const { return StepKind::setup; }
   bool ownsResult(Operation *, unsigned) const { return false; }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     ParameterOp parameter = lookupParameter(op, cast<ParameterRowsOp>(op).getParameterAttr());
     auto type = cast<RankedTensorType>(parameter.getType());
     return sizes.constant(type.getRank() == 2 ? type.getDimSize(0) : 1);

@@ -18,7 +18,8 @@ struct PickRowsStep : StepModel<PickRowsStep, PickRowsOp> {
     slots.push_back({domain, 8, 0, name + "_identity", true, true});
     slots.push_back({domainOf(pick.getSource()), 1, 64, name + "_bits"});
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     auto pick = cast<PickRowsOp>(op);
     std::optional<SizeTerm> total;
     for (Value numbers : pick.getNumbers()) {
@@ -51,7 +52,8 @@ struct PickListsStep : StepModel<PickListsStep, PickListsOp> {
     slots.push_back({domain, 8, 0, name + "_parent", true, true});
     slots.push_back({domain, 8, 0, name + "_identity", true, true});
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     auto pick = cast<PickListsOp>(op);
     FlatSymbolRefAttr source = domainOf(pick.getSource());
     SizeTerm parents = sizes.rowsOf(getRowDomain(pick.getParents().getType()));

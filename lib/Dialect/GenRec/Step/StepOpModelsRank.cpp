@@ -61,7 +61,7 @@ struct CollectRowsStep : PortionCall<CollectRowsStep, CollectRowsOp> {
   bool ownsResult(Operation *, unsigned) const { return false; }
   ValueRange getAliasedOperands(Operation *op) const { return op->getOperands().drop_front(1); }
   KeptBuffer getKeptBuffer(Operation *op) const { return getSegments(cast<CollectRowsOp>(op).getSums()); }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr, SizeBuilder &sizes) const {
     return sizes.addRowsOf(cast<CollectRowsOp>(op).getRows());
   }
   Value getAddress(Operation *op, StageBuilder &stage, unsigned number) const {

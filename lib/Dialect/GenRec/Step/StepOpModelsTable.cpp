@@ -42,7 +42,8 @@ struct UniqueRowsStep : StepModel<UniqueRowsStep, UniqueRowsOp> {
     slots.push_back({domain, GENREC_SEGMENT_BYTES_PER_ROW, GENREC_SEGMENT_BYTES,
                      domain.getValue().str() + "_segments"});
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr,
+                                        SizeBuilder &sizes) const {
     return sizes.addRowsOf(cast<UniqueRowsOp>(op).getRows());
   }
   void addCosts(Operation *op, StepCosts &costs) const {
@@ -76,14 +77,18 @@ struct SegmentSumStep : StepModel<SegmentSumStep, SegmentSumOp> {
 struct DistinctRowsStep : StepModel<DistinctRowsStep, DistinctRowsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     auto distinct = cast<DistinctRowsOp>(op);
-    FlatSymbolRefAttr domain = distinct.getDomain().getType().getDomain();
-    auto lookups = static_cast<int64_t>(distinct.getRows().size());
-    slots.push_back({domain, GENREC_DISTINCT_BYTES_PER_ROW,
+    auto lookups = static_cast<int64_t>(distinct.getAllRows().size());
+    slots.push_back({getRowDomain(distinct.getAllRows().front().getType()),
+                     GENREC_DISTINCT_BYTES_PER_ROW * lookups,
                      GENREC_DISTINCT_BYTES_PER_PART * lookups + GENREC_DISTINCT_BYTES,
-                     domain.getValue().str() + "_places"});
+                     getPlacesName(distinct)});
   }
-  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
-    return sizes.addRowsOf(cast<DistinctRowsOp>(op).getRows());
+  std::optional<SizeTerm> getDomainRows(Operation *op, FlatSymbolRefAttr domain,
+                                        SizeBuilder &sizes) const {
+    auto distinct = cast<DistinctRowsOp>(op);
+    auto made = llvm::find_if(distinct.getDomains(),
+                              [&](Value value) { return domainOf(value) == domain; });
+    return sizes.addRowsOf(distinct.getRowsOf(*made));
   }
 };
 

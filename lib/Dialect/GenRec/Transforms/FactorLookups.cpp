@@ -38,11 +38,16 @@ struct Part {
   }
 };
 
-/// The factored parts of one width and one update.
+/// The factored parts of one width and one update, and the handles of their distinct rows.
 struct Group {
   SmallVector<Part *> parts;
-  Value domain, handles, values;
-  DenseI64ArrayAttr columns;
+  Value handles;
+};
+
+/// The operands of a product per distinct row, with one domain and values per group.
+struct Factors {
+  SmallVector<Value> domains, values;
+  SmallVector<int64_t> columns;
 };
 
 /// A linear layer over concatenated columns, with its gradients.
@@ -50,8 +55,7 @@ class Layer {
 public:
   Layer(LinearOp linear, ProgramOp program) : linear(linear), program(program) {}
 
-  /// Whether some lookups of one table, with at least `leastWidth` columns together, can be
-  /// factored.
+  /// Whether some lookups, with at least `leastWidth` columns together, can be factored.
   bool match(int64_t leastWidth);
   void rewrite();
 
@@ -64,12 +68,14 @@ private:
   void matchPart(Part &part);
   bool hasOnlyUpdate(Part &part, SliceColumnsOp slice);
 
-  void buildGroup(OpBuilder &builder, Group &group);
+  void buildFactors(OpBuilder &builder);
+  FlatSymbolRefAttr declareRows(const Group &group);
+  Value loadRows(OpBuilder &builder, Value domain, Value handles);
   Value buildForward(OpBuilder &builder);
   void buildGradients();
-  Value joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups);
+  Value joinWeightGradients(OpBuilder &builder, Value ofLookups);
   void moveSlices();
-  void replaceUpdates(ArrayRef<Value> gradients);
+  void replaceUpdates(ValueRange gradients);
   SmallVector<Value> splitRest(OpBuilder &builder, Value whole);
 
   LinearOp linear;
@@ -80,6 +86,7 @@ private:
   SmallVector<Part> parts;
   /// By type of the rows and by their update.
   llvm::MapVector<std::pair<Type, Operation *>, Group> groups;
+  Factors factors;
   /// The concatenation of the other columns, and the rows of the weight for them.
   Value rest, restWeight;
 };
@@ -194,16 +201,8 @@ bool Layer::match(int64_t leastWidth) {
     if (part.handles)
       groups[{getElementTypeOrSelf(part.handles.getType()), part.update.getOperation()}]
           .parts.push_back(&part);
-  // The sums of a group are stored and added: the group must save enough products to be worth that.
-  groups.remove_if([&](auto &entry) {
-    auto &members = entry.second.parts;
-    bool isNarrow = members.front()->width * static_cast<int64_t>(members.size()) < leastWidth;
-    if (isNarrow)
-      for (Part *part : members)
-        part->stay();
-    return isNarrow;
-  });
-  return !groups.empty();
+  // Their sum is stored and added: they must save enough products to be worth that.
+  return !groups.empty() && getFactoredWidth() >= leastWidth;
 }
 
 unsigned Layer::countLookups() const {
@@ -221,36 +220,50 @@ int64_t Layer::getFactoredWidth() const {
 // Forward
 //===----------------------------------------------------------------------===//
 
-/// Finds the distinct rows of a group's lookups and loads them.
-void Layer::buildGroup(OpBuilder &builder, Group &group) {
+/// Declares the domain of the distinct rows of a group.
+FlatSymbolRefAttr Layer::declareRows(const Group &group) {
+  return declareStepDomain(getModel(program), "distinct_" +
+                                                  getRowDomain(linear.getType()).getValue().str() +
+                                                  "_" + std::to_string(group.parts.front()->width));
+}
+
+/// The values of the rows `handles`.
+Value Layer::loadRows(OpBuilder &builder, Value domain, Value handles) {
   Location loc = linear.getLoc();
-  int64_t width = group.parts.front()->width;
-  SmallVector<Value> rows;
-  SmallVector<int64_t> columns;
-  for (Part *part : group.parts) {
-    rows.push_back(part->handles);
-    columns.push_back(part->offset);
-  }
-  std::string name =
-      "distinct_" + getRowDomain(linear.getType()).getValue().str() + "_" + std::to_string(width);
-  FlatSymbolRefAttr domain = declareStepDomain(getModel(program), name);
-  Type row = getElementTypeOrSelf(rows.front().getType());
-  auto distinct =
-      DistinctRowsOp::create(builder, loc, DomainType::get(builder.getContext(), domain),
-                             getRowsType(domain, {}, row), rows);
-  Type type = getRowsType(domain, {width}, builder.getF32Type());
-  RowKernelOp kernel = createRowKernel(builder, loc, distinct.getDomain(),
-                                       {{distinct.getResult(), OperandRole::aligned}},
+  auto row = cast<RowType>(getElementTypeOrSelf(handles.getType()));
+  Type type = getRowsType(getRowDomain(handles.getType()), {row.getWidth()}, builder.getF32Type());
+  RowKernelOp kernel = createRowKernel(builder, loc, domain, {{handles, OperandRole::aligned}},
                                        {{type, ResultRole::aligned}}, "lookup");
   Block &body = kernel.getBody().front();
   OpBuilder inner = OpBuilder::atBlockEnd(&body);
   RowBodyBuilder b(inner, loc);
   RowYieldOp::create(inner, loc,
                      b.make<RowLoadOp>(getBodyType(type), body.getArgument(0), 0, /*whole=*/false));
-  group.domain = distinct.getDomain();
-  group.handles = distinct.getResult();
-  group.values = kernel.getResult(0);
-  group.columns = builder.getDenseI64ArrayAttr(columns);
+  return kernel.getResult(0);
+}
+
+/// Finds the distinct rows of the lookups and loads them.
+void Layer::buildFactors(OpBuilder &builder) {
+  SmallVector<SmallVector<Value>> rows;
+  SmallVector<Type> domains, handles;
+  for (auto &[key, group] : groups) {
+    SmallVector<Value> &own = rows.emplace_back();
+    for (Part *part : group.parts) {
+      own.push_back(part->handles);
+      factors.columns.push_back(part->offset);
+    }
+    FlatSymbolRefAttr domain = declareRows(group);
+    domains.push_back(DomainType::get(builder.getContext(), domain));
+    handles.push_back(getRowsType(domain, {}, key.first));
+  }
+  SmallVector<ValueRange> ranges(rows.begin(), rows.end());
+  auto distinct = DistinctRowsOp::create(builder, linear.getLoc(), domains, handles, ranges);
+  factors.domains.assign(distinct.getDomains().begin(), distinct.getDomains().end());
+  for (auto [entry, domain, own] :
+       llvm::zip_equal(groups, distinct.getDomains(), distinct.getHandles())) {
+    entry.second.handles = own;
+    factors.values.push_back(loadRows(builder, domain, own));
+  }
 }
 
 /// Splits the rows of a matrix at the boundaries between factored and other columns, and returns
@@ -310,12 +323,10 @@ Value Layer::buildForward(OpBuilder &builder) {
     sum = LinearOp::create(builder, loc, type, rest, restWeight, linear.getBias(),
                            /*transposed=*/false, linear.getBf16());
   }
-  for (auto &[key, group] : groups) {
-    buildGroup(builder, group);
-    Value part = DistinctLinearOp::create(builder, loc, type, group.domain, group.values,
-                                          linear.getWeight(), group.columns, linear.getBf16());
-    sum = sum ? AddOp::create(builder, loc, type, sum, part) : part;
-  }
+  buildFactors(builder);
+  Value ofLookups = DistinctLinearOp::create(builder, loc, type, factors.domains, factors.values,
+                                             linear.getWeight(), factors.columns, linear.getBf16());
+  sum = sum ? AddOp::create(builder, loc, type, sum, ofLookups) : ofLookups;
   if (columns.empty() && linear.getBias())
     sum = AddOp::create(builder, loc, type, sum, linear.getBias());
   return sum;
@@ -326,7 +337,7 @@ Value Layer::buildForward(OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 
 /// The gradient of the whole weight, assembled from those of its blocks.
-Value Layer::joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups) {
+Value Layer::joinWeightGradients(OpBuilder &builder, Value ofLookups) {
   Location loc = weightGradient.getLoc();
   auto whole = cast<RankedTensorType>(weightGradient.getType());
   DenseMap<const Part *, Value> pieces;
@@ -341,8 +352,10 @@ Value Layer::joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups) {
            llvm::zip_equal(owners, SplitSharedOp::create(builder, loc, types, gradient).getParts()))
         pieces[part] = piece;
   };
-  for (auto [entry, gradient] : llvm::zip_equal(groups, ofGroups))
-    split(entry.second.parts, gradient);
+  SmallVector<Part *> factored;
+  for (auto &[key, group] : groups)
+    llvm::append_range(factored, group.parts);
+  split(factored, ofLookups);
   if (rest) {
     // The gradient for the other columns is contiguous: splits it into its blocks.
     Value gradient = WeightGradientOp::create(
@@ -386,8 +399,8 @@ void Layer::moveSlices() {
   }
 }
 
-/// The update gets each distinct row once, in the position of the group's first lookup.
-void Layer::replaceUpdates(ArrayRef<Value> gradients) {
+/// The updates get each distinct row once, in the position of the group's first lookup.
+void Layer::replaceUpdates(ValueRange gradients) {
   for (auto [entry, gradient] : llvm::zip_equal(groups, gradients)) {
     Group &group = entry.second;
     auto update = cast_if_present<UniqueRowsOp>(entry.first.second);
@@ -420,23 +433,18 @@ void Layer::buildGradients() {
     place = inputGradient;
   OpBuilder builder(place);
   auto whole = cast<RankedTensorType>(linear.getWeight().getType());
-  SmallVector<Value> ofRows, ofWeight;
-  for (auto &[key, group] : groups) {
-    int64_t rows = group.parts.front()->width * static_cast<int64_t>(group.parts.size());
-    auto gradient = DistinctLinearGradOp::create(
-        builder, weightGradient.getLoc(), group.values.getType(),
-        whole.clone({rows, whole.getDimSize(1)}), group.domain, group.values, linear.getWeight(),
-        weightGradient.getY(), group.columns, weightGradient.getBf16());
-    ofRows.push_back(gradient.getDvalues());
-    ofWeight.push_back(gradient.getDweight());
-  }
+  auto gradient = DistinctLinearGradOp::create(
+      builder, weightGradient.getLoc(), ValueRange(factors.values).getTypes(),
+      whole.clone({getFactoredWidth(), whole.getDimSize(1)}), factors.domains, factors.values,
+      linear.getWeight(), weightGradient.getY(), factors.columns, weightGradient.getBf16());
   builder.setInsertionPoint(weightGradient);
-  weightGradient.getResult().replaceAllUsesWith(joinWeightGradients(builder, ofWeight));
+  weightGradient.getResult().replaceAllUsesWith(
+      joinWeightGradients(builder, gradient.getDweight()));
   weightGradient.erase();
   if (!inputGradient)
     return;
   moveSlices();
-  replaceUpdates(ofRows);
+  replaceUpdates(gradient.getDvalues());
   for (Part &part : parts)
     if (part.gradient)
       part.gradient.getDefiningOp()->erase();

@@ -24,8 +24,9 @@ static TableRowsOp findMaker(Value rows) {
   auto distinct = rows.getDefiningOp<DistinctRowsOp>();
   if (!distinct)
     return rows.getDefiningOp<TableRowsOp>();
-  TableRowsOp maker = findMaker(distinct.getRows().front());
-  for (Value part : distinct.getRows().drop_front()) {
+  OperandRange parts = distinct.getRowsOf(rows);
+  TableRowsOp maker = findMaker(parts.front());
+  for (Value part : parts.drop_front()) {
     TableRowsOp other = findMaker(part);
     if (!maker || !other || other.getTableAttr() != maker.getTableAttr())
       return {};
@@ -277,7 +278,7 @@ static int64_t countLists(UniqueRowsOp unique) {
   llvm::SmallPtrSet<Value, 8> lists;
   for (Value rows : unique.getRows())
     if (auto distinct = rows.getDefiningOp<DistinctRowsOp>())
-      lists.insert(distinct.getRows().begin(), distinct.getRows().end());
+      lists.insert_range(distinct.getRowsOf(rows));
     else
       lists.insert(rows);
   return lists.size();

@@ -42,6 +42,7 @@ enum StackDomainsSlot { kPartOffsetsSlot = 0 };
 enum UniqueRowsSlot { kSegmentsSlot = 0 };
 /// distinct_rows: for each row of each lookup the number of its distinct row.
 enum DistinctRowsSlot { kPlacesSlot = 0 };
+std::string getPlacesName(DistinctRowsOp op);
 /// pick_rows: the identities of the rows, and which rows of the source are picked.
 enum PickRowsSlot { kPickedIdentitySlot = 0, kPickedBitsSlot = 1 };
 /// attention with softmax scores: log of the sum of exponentials, per row and head.

@@ -72,11 +72,11 @@ def GenRec_StepOpInterface : OpInterface<"StepOpInterface"> {
 
     //===-- domains ---------------------------------------------------------===//
     InterfaceMethod<[{
-      The largest number of rows of the domain that the op makes, as a formula over the sizes of
+      The largest number of rows of `domain`, which the op makes, as a formula over the sizes of
       other domains; none for an op that makes no domain. The formula is emitted as C++ for the
       runtime and evaluated for `--explain`.
     }], "::std::optional<::genrec::SizeTerm>", "getDomainRows",
-      (ins "::genrec::SizeBuilder &":$sizes), [{}], [{
+      (ins "::mlir::FlatSymbolRefAttr":$domain, "::genrec::SizeBuilder &":$sizes), [{}], [{
       return std::nullopt;
     }]>,
     InterfaceMethod<"The same for the rows of the longest list of that domain.",

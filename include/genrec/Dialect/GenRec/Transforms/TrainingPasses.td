@@ -161,10 +161,10 @@ def FactorLookups : GenRecPass<"genrec-factor-lookups"> {
   let description = [{
     A linear layer over concatenated lookups computes the same product for every row of the batch
     with the same table row. The pass splits the layer by columns. Lookups without other users
-    become `genrec.distinct_rows` (the distinct rows of lookups of one table and width),
-    `genrec.distinct_linear` (a product per distinct row, gathered and added per row of the batch)
-    and `genrec.distinct_linear_grad`; other columns remain a linear layer. The concatenation and
-    its gradient are no longer stored, and `unique_rows` gets each distinct row once:
+    become `genrec.distinct_rows` (the distinct rows of lookups, in a group for each table and
+    width), `genrec.distinct_linear` (a product per distinct row, gathered and added per row of the
+    batch) and `genrec.distinct_linear_grad`; other columns remain a linear layer. The concatenation
+    and its gradient are no longer stored, and `unique_rows` gets each distinct row once:
 
     ```mlir
     %x = genrec.concat_columns %a, %b, %c           // lookups a and c of rows %ra, %rc
@@ -175,23 +175,22 @@ def FactorLookups : GenRecPass<"genrec-factor-lookups"> {
     // becomes
     %d, %r = genrec.distinct_rows (%ra, %rc)
     %v = genrec.row_kernel %d(%r)                   // loads the rows
-    %ya = genrec.distinct_linear %d(%v, %w) columns [0, 12]
+    %ya = genrec.distinct_linear %d(%v) times %w columns [0, 12]
     %yb = genrec.linear %b, %wb bias %bias
     %y = genrec.add %ya, %yb
-    %dv, %dwa = genrec.distinct_linear_grad %d(%v, %w, %g) columns [0, 12]
+    %dv, %dwa = genrec.distinct_linear_grad %d(%v) times %w gradient %g columns [0, 12]
     %dwb = genrec.weight_gradient %b, %g
     %touched, %rows = genrec.unique_rows (%r) by (%dv)
     ```
 
-    The order of summation changes. A lookup stays in the linear layer if the lookups of its table
-    and width have less than `least-width` columns together (their sum is stored and added
-    separately), if the result has less than 4 columns, or if another op reads the lookup. Runs
-    after `expand-updates`.
+    The order of summation changes. A lookup stays in the linear layer if another op reads it; all
+    of them, if they have less than `least-width` columns together (their sum is stored and added
+    separately), or if the result has less than 4 columns. Runs after `expand-updates`.
   }];
   let dependentDialects = ["::genrec::GenRecDialect", "::mlir::vector::VectorDialect"];
   let options = [
     Option<"leastWidth", "least-width", "int64_t", /*default=*/"16",
-           "columns that lookups of one table and width must have in a layer">];
+           "columns that lookups must have together in a layer">];
   let statistics = [
     Statistic<"layers", "layers", "linear layers split">,
     Statistic<"lookups", "lookups", "lookups multiplied by distinct row">,

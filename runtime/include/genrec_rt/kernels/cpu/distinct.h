@@ -30,27 +30,35 @@ inline constexpr int64_t kSumRows = 64;
 /// Floats from a product to the next: whole vectors, so that no load is masked.
 template <int N> constexpr int64_t productStride() { return roundUp(N, kWidestLanes); }
 
-/// y[row] (+)= the products that parts [first, last) found for it, columns from `column` on.
+/// Lookups [first, last), whose products are added up for rows [begin, end) of the batch: to what y
+/// has with `adds`.
+struct SummedProducts {
+  int64_t first, last;
+  const float *products;
+  int64_t begin, end;
+  bool adds;
+};
+
+/// y[row] (+)= the products that were found for it, columns from `column` on.
 template <int N, int NV>
-inline void addProducts(const DistinctLookups &lookups, int64_t first, int64_t last,
-                        const float *products, int64_t begin, int64_t end, int column, float *y,
-                        int64_t ldY) {
+inline void addProducts(const DistinctLookups &lookups, const SummedProducts &of, int column,
+                        float *y, int64_t ldY) {
   constexpr int64_t ld = productStride<N>();
-  const int64_t origin = lookups.starts[first];
+  const int64_t origin = lookups.starts[of.first];
   LaneMask masks[NV];
   for (int v = 0; v < NV; ++v) {
     int left = N - column - v * kLanes;
     masks[v] = laneMask(left < 0 ? 0 : left < kLanes ? left : kLanes);
   }
-  for (int64_t row = begin; row < end; ++row) {
+  for (int64_t row = of.begin; row < of.end; ++row) {
     float *to = y + row * ldY + column;
     VecF sum[NV];
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v)
-      sum[v] = first == 0 ? VecF{} : loadMasked(to + v * kLanes, masks[v]);
-    for (int64_t part = first; part < last; ++part) {
+      sum[v] = of.adds ? loadMasked(to + v * kLanes, masks[v]) : VecF{};
+    for (int64_t part = of.first; part < of.last; ++part) {
       int64_t product = lookups.starts[part] - origin + lookups.index[part * lookups.count + row];
-      const float *from = products + product * ld + column;
+      const float *from = of.products + product * ld + column;
 #pragma GCC unroll 8
       for (int v = 0; v < NV; ++v)
         sum[v] = sum[v] + load(from + v * kLanes);
@@ -63,14 +71,13 @@ inline void addProducts(const DistinctLookups &lookups, int64_t first, int64_t l
 
 /// All columns, a few vectors at a time.
 template <int N, int Column = 0>
-inline void addAllProducts(const DistinctLookups &lookups, int64_t first, int64_t last,
-                           const float *products, int64_t begin, int64_t end, float *y,
+inline void addAllProducts(const DistinctLookups &lookups, const SummedProducts &of, float *y,
                            int64_t ldY) {
   constexpr int left = vectorsFor(N) - Column / kLanes;
   constexpr int NV = left < kSumVectors ? left : kSumVectors;
-  addProducts<N, NV>(lookups, first, last, products, begin, end, Column, y, ldY);
+  addProducts<N, NV>(lookups, of, Column, y, ldY);
   if constexpr (left > NV)
-    addAllProducts<N, Column + NV * kLanes>(lookups, first, last, products, begin, end, y, ldY);
+    addAllProducts<N, Column + NV * kLanes>(lookups, of, y, ldY);
 }
 
 /// Distinct rows whose products are in memory at a time: those of one part at least.
@@ -88,19 +95,20 @@ inline int64_t distinctLinearScratchBytes(const DistinctLookups &lookups, int32_
   return 4 * most * detail::productStride<N>() + threads * matmulScratchBytes<D, N>();
 }
 
-/// y[row] = the sum over parts p of values[the distinct row of (p, row)] times rows columns[p] to
-/// columns[p] + D of the weight [., N]; added in the order of the parts. With Bf16 values and
-/// weight are rounded to bfloat16.
+/// y[row] (+)= the sum over parts p of values[the distinct row of (p, row)] times rows columns[p]
+/// to columns[p] + D of the weight [., N]; added in the order of the parts, to what y has with
+/// `adds`. With Bf16 values and weight are rounded to bfloat16.
 template <int D, int N, bool Bf16 = false>
 inline void distinctLinear(genrec_rt_pool *pool, const DistinctLookups &lookups,
                            const float *values, int64_t ldValues, const float *weight,
-                           const int64_t *columns, float *y, int64_t ldY, void *scratch) {
+                           const int64_t *columns, float *y, int64_t ldY, bool adds,
+                           void *scratch) {
   constexpr int64_t ld = detail::productStride<N>();
   const int64_t most = detail::rowsAtOnce(lookups);
   auto *products = static_cast<float *>(scratch);
   char *packs = reinterpret_cast<char *>(products + most * ld);
   auto multiply = [&](genrec_rt_pool *within, int64_t part, float *to, void *pack) {
-    const float *rows = values + lookups.starts[part] * ldValues, *own = weight + columns[part] * N;
+    const float *rows = values + lookups.before(part) * ldValues, *own = weight + columns[part] * N;
     if constexpr (Bf16)
       matmulBf16<D, N>(within, lookups.size(part), rows, ldValues, own, N, to, ld, Epilogue<>{},
                        pack);
@@ -122,7 +130,8 @@ inline void distinctLinear(genrec_rt_pool *pool, const DistinctLookups &lookups,
         multiply(nullptr, first + begin, productsOf(first + begin), pack);
       });
     parallelFor(pool, lookups.count, detail::kSumRows, [&](int64_t begin, int64_t end, int64_t) {
-      detail::addAllProducts<N>(lookups, first, last, products, begin, end, y, ldY);
+      detail::addAllProducts<N>(lookups, {first, last, products, begin, end, adds || first > 0}, y,
+                                ldY);
     });
   }
 }

@@ -191,7 +191,7 @@ inline void distinctLinearGradient(genrec_rt_pool *pool, const DistinctLookups &
                                    float *dweight, void *memory) {
   using namespace detail;
   constexpr int64_t ld = productStride<N>();
-  const int64_t size = lookups.size(part), start = lookups.starts[part];
+  const int64_t size = lookups.size(part), start = lookups.before(part);
   const GradientScratch<D, N> scratch(lookups, pool ? genrec_rt_pool_threads(pool) : 1, memory);
   const FoundBy foundBy = sortByIndex(lookups.count, size, lookups.index + part * lookups.count,
                                       scratch.begins, scratch.rows);

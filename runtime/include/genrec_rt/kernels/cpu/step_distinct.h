@@ -13,37 +13,54 @@
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
-/// `memory` is what genrec_rt_distinct_rows left; the rest as distinct.h says.
-template <int D, int N, bool Bf16 = false>
-inline void distinctLinear(genrec_step *step, const void *memory, const float *values,
-                           int64_t ldValues, const float *weight, const int64_t *columns, float *y,
-                           int64_t ldY) {
-  DistinctLookups lookups(memory);
-  int64_t bytes = distinctLinearScratchBytes<D, N>(lookups, genrec_rt_pool_threads(step->pool));
-  distinctLinear<D, N, Bf16>(step->pool, lookups, values, ldValues, weight, columns, y, ldY,
-                             genrec_rt_thread_scratch(step, bytes));
+/// `memory` is what genrec_rt_distinct_rows left for groups of inGroup[g] lookups; the values of
+/// the distinct rows of group g are values[g], [., the g-th D]. The rest as distinct.h says.
+template <int N, bool Bf16, int... D>
+inline void distinctLinear(genrec_step *step, const void *memory, const int64_t *inGroup,
+                           const float *const *values, const int64_t *ldValues, const float *weight,
+                           const int64_t *columns, float *y, int64_t ldY) {
+  const DistinctLookups all(memory);
+  const int32_t threads = genrec_rt_pool_threads(step->pool);
+  int64_t group = 0, first = 0;
+  auto multiply = [&]<int Width>() {
+    const DistinctLookups own = all.from(first, inGroup[group]);
+    const int64_t bytes = distinctLinearScratchBytes<Width, N>(own, threads);
+    distinctLinear<Width, N, Bf16>(step->pool, own, values[group], ldValues[group], weight,
+                                   columns + first, y, ldY, /*adds=*/group > 0,
+                                   genrec_rt_thread_scratch(step, bytes));
+    first += inGroup[group++];
+  };
+  (multiply.template operator()<D>(), ...);
 }
 
-/// Few parts share the threads within each, many run beside each other; the bits are the same.
-template <int D, int N, bool Bf16 = false>
-inline void distinctLinearGradient(genrec_step *step, const void *memory, const float *values,
-                                   int64_t ldValues, const float *weight, const int64_t *columns,
-                                   const float *gradient, int64_t ldGradient, float *dvalues,
+/// Few lookups share the threads within each, many run beside each other; the bits are the same.
+template <int N, bool Bf16, int... D>
+inline void distinctLinearGradient(genrec_step *step, const void *memory, const int64_t *inGroup,
+                                   const float *const *values, const int64_t *ldValues,
+                                   const float *weight, const int64_t *columns,
+                                   const float *gradient, int64_t ldGradient, float *const *dvalues,
                                    float *dweight) {
-  DistinctLookups lookups(memory);
+  const DistinctLookups all(memory);
   const int32_t threads = genrec_rt_pool_threads(step->pool);
-  auto run = [&](genrec_rt_pool *pool, int64_t part) {
-    const int64_t bytes = distinctLinearGradientScratchBytes<D, N>(lookups, pool ? threads : 1);
-    distinctLinearGradient<D, N, Bf16>(pool, lookups, part, values, ldValues, weight, columns,
-                                       gradient, ldGradient, dvalues, dweight,
-                                       genrec_rt_thread_scratch(step, bytes));
+  int64_t group = 0, first = 0;
+  auto run = [&]<int Width>() {
+    const DistinctLookups own = all.from(first, inGroup[group]);
+    auto multiply = [&](genrec_rt_pool *pool, int64_t part) {
+      const int64_t bytes = distinctLinearGradientScratchBytes<Width, N>(own, pool ? threads : 1);
+      distinctLinearGradient<Width, N, Bf16>(
+          pool, own, part, values[group], ldValues[group], weight, columns + first, gradient,
+          ldGradient, dvalues[group], dweight, genrec_rt_thread_scratch(step, bytes));
+    };
+    if (own.parts < 2 * threads)
+      for (int64_t part = 0; part < own.parts; ++part)
+        multiply(step->pool, part);
+    else
+      parallelFor(step->pool, own.parts, 1,
+                  [&](int64_t begin, int64_t, int64_t) { multiply(nullptr, begin); });
+    dweight += own.parts * Width * N;
+    first += inGroup[group++];
   };
-  if (lookups.parts < 2 * threads)
-    for (int64_t part = 0; part < lookups.parts; ++part)
-      run(step->pool, part);
-  else
-    parallelFor(step->pool, lookups.parts, 1,
-                [&](int64_t begin, int64_t, int64_t) { run(nullptr, begin); });
+  (run.template operator()<D>(), ...);
 }
 
 } // namespace GENREC_RT_ISA

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <span>
 
 namespace genrec::rt::cuda {
 
@@ -38,15 +39,25 @@ struct DistinctLookups {
         numbers(reinterpret_cast<uint32_t *>(starts + parts + 2)) {}
 };
 
-/// Products of the distinct rows' values, [., d], with the rows of the weight [., n] that belong to
-/// their lookups: d rows from columns[p] on. `columns` is the host's, all else the device's.
-struct DistinctProduct {
-  DistinctLookups lookups;
-  int64_t d = 0, n = 0;
-  const float *values = nullptr;
+/// Lookups of rows of one width, and the values of their distinct rows, [., d].
+struct DistinctGroup {
+  int64_t lookups = 0, d = 0;
+  const float *values = nullptr; ///< the device's
   int64_t ldValues = 0;
+};
+
+/// The lookups of all groups.
+int64_t countLookups(std::span<const DistinctGroup> groups);
+
+/// Products of the distinct rows' values with the rows of the weight [., n] that belong to their
+/// lookups: d rows from columns[p] on. The lookups are in groups, one after the other. `groups` and
+/// `columns` are the host's, all else the device's.
+struct DistinctProduct {
+  DistinctLookups lookups; ///< of all groups
+  std::span<const DistinctGroup> groups;
+  int64_t n = 0;
   const float *weight = nullptr;
-  const int64_t *columns = nullptr;
+  const int64_t *columns = nullptr; ///< of each lookup
   /// Values, weight and sums of gradients per distinct row are rounded to bfloat16 (factors.h).
   bool bf16 = false;
 };
@@ -56,12 +67,13 @@ void multiplyDistinct(const DistinctProduct &product, float *y, int64_t ldY, voi
                       cudaStream_t stream);
 int64_t distinctProductScratchBytes(const DistinctProduct &product);
 
-/// From the gradient of y: those of the distinct rows, [., d], and those of the weight's rows for
-/// lookup 0, then for lookup 1, …, [parts * d, n].
+/// From the gradient of y: those of each group's distinct rows, [., d], and those of the weight's
+/// rows for lookup 0, then for lookup 1, …, [the sum of their d, n].
 struct DistinctGradient {
   const float *gradient = nullptr;
   int64_t ldGradient = 0;
-  float *dvalues = nullptr, *dweight = nullptr;
+  float *const *dvalues = nullptr; ///< of each group; the array is the host's
+  float *dweight = nullptr;
 };
 void multiplyDistinctGradient(const DistinctProduct &product, const DistinctGradient &gradient,
                               void *scratch, cudaStream_t stream);

@@ -8,7 +8,8 @@
 namespace genrec::rt::kernels {
 
 /// What genrec_rt_distinct_rows leaves: for each of `parts` lookups over `count` rows, where
-/// its distinct rows begin, and which of them each row found, counted from there.
+/// its distinct rows begin, and which of them each row found, counted from there. Or some of those
+/// lookups, a group for example.
 struct DistinctLookups {
   int64_t parts, count;
   const int64_t *starts; ///< parts + 1
@@ -21,6 +22,17 @@ struct DistinctLookups {
     starts = header + 2;
     index = reinterpret_cast<const int32_t *>(starts + parts + 1);
   }
+  /// `some` lookups from `first` on.
+  DistinctLookups from(int64_t first, int64_t some) const {
+    DistinctLookups own = *this;
+    own.parts = some;
+    own.starts += first;
+    own.index += first * count;
+    return own;
+  }
+  /// Distinct rows of the lookups before `part`, and of all.
+  int64_t before(int64_t part) const { return starts[part] - starts[0]; }
+  int64_t rows() const { return before(parts); }
   int64_t size(int64_t part) const { return starts[part + 1] - starts[part]; }
   int64_t mostRows() const {
     int64_t most = 0;

@@ -1,0 +1,24 @@
+# ruff: noqa: E501 -- a defect per line
+"""Lookups of several widths in one product per distinct row: groups of them, and windows across groups."""
+
+from planting import Defect
+
+DISTINCT, LOOKUPS = "kernels/cuda/distinct.cu", "embedding/cuda/distinct_lookups.cu"
+PRODUCTS, CHUNKS, FOUND = "DistinctProducts.GroupsHaveAWidth*", "DistinctProducts.GroupsHaveChunks*", "DistinctLookups.GroupsHave*"
+
+GROUPS = [
+    Defect("rows of a later group are counted among those of all", DISTINCT, PRODUCTS, "starts[w.parts[part].group]", "starts[0]"),
+    Defect("rows of a group are counted among those of the window", DISTINCT, PRODUCTS, "starts[w.parts[part].group]", "w.origin()"),
+    Defect("a window's partial sums begin behind the last one's", DISTINCT, PRODUCTS, "window.count = partials = 0;", "window.count = 0;"),
+    Defect("gradients of a weight begin anew with each window", DISTINCT, PRODUCTS, "window.count = partials = 0;", "window.count = partials = weightRow = 0;"),
+    Defect("all lookups have the width of the first group", DISTINCT, PRODUCTS, "static_cast<int32_t>(of.d)", "static_cast<int32_t>(p.groups[0].d)", behind="of.ldValues,"),
+    Defect("chunks are counted for the first group", DISTINCT, CHUNKS, "mostOf(p, [&](const DistinctGroup &group) { return chunksOf(p, group); })", "chunksOf(p, p.groups[0])"),
+    Defect("tiles of columns are those of the first group", DISTINCT, PRODUCTS, "mostOf(p, [](const DistinctGroup &group) { return group.d; })", "p.groups[0].d"),
+    Defect("partial sums have room for those of the first group", DISTINCT, PRODUCTS, "mostOf(p, [&](const DistinctGroup &group) { return chunksOf(p, group) * group.d * p.n; })", "chunksOf(p, p.groups[0]) * p.groups[0].d * p.n"),
+    Defect("the last window is left out", DISTINCT, PRODUCTS, "window.count > 0", "window.count == each"),
+    Defect("gradients of rows go to the first group", DISTINCT, PRODUCTS, "dvalues[group]", "dvalues[0]"),
+    Defect("each group has the rows of the first", LOOKUPS, FOUND, "found[begin + i]", "found[i]"),
+    Defect("a group has the rows of those before, too", LOOKUPS, FOUND, "starts[groups.begins[blockIdx.y + 1]] - begin", "starts[groups.begins[blockIdx.y + 1]]"),
+    Defect("groups of a later launch are added to the first", LOOKUPS, FOUND, "count = most = 0;", "most = 0;"),
+    Defect("distinct rows of the last group alone are counted", LOOKUPS, FOUND, "threadInGrid() > 0", "threadInGrid() > 0 || blockIdx.y + 1 < gridDim.y"),
+]
