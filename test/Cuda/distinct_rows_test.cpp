@@ -146,5 +146,82 @@ TEST(DistinctRows, OfPartsWithRoomForOneEntry) {
   EXPECT_EQ(added, (std::vector<float>{101, 202, 10, 20, 1000, 2000}));
 }
 
+/// More parts than a launch takes, of none to two entries each, every third gradient 0: touched or
+/// not, as `all` says. Row of the entries 2k and 2k + 1: k.
+void expectManyParts(bool all) {
+  SCOPED_TRACE(all);
+  constexpr int64_t kDim = 3, kParts = 133;
+  std::vector<int64_t> firsts = {0};
+  for (int64_t part = 0; part < kParts; ++part)
+    firsts.push_back(firsts.back() + (part + 1) % 3);
+  const int64_t count = firsts.back(), tableRows = count / 2 + 2;
+  std::vector<float> gradients(static_cast<size_t>(count * kDim));
+  for (int64_t i = 0; i < count; ++i)
+    gradients[static_cast<size_t>(i * kDim + i % kDim)] =
+        i % 3 == 2 ? 0 : static_cast<float>(i + 1);
+  Copy<float> onDevice(gradients), table(std::vector<float>(static_cast<size_t>(tableRows * kDim)));
+  std::vector<float *> rowsOf;
+  for (int64_t i = 0; i < count; ++i)
+    rowsOf.push_back(table.data() + (i / 2 + 1) * kDim);
+  Copy<float *> handlesThere(rowsOf), rows{std::vector<float *>(rowsOf.size())};
+  std::vector<genrec_domain> entries(kParts);
+  for (size_t part = 0; part < entries.size(); ++part)
+    entries[part].count = entries[part].capacity = firsts[part + 1] - firsts[part];
+  Copy<genrec_domain> entriesThere(entries),
+      touchedThere{std::vector<genrec_domain>{genrec_domain{}}};
+  genrec_domain touched = {};
+  touched.capacity = count;
+  touched.device = touchedThere.data();
+  std::vector<const genrec_domain *> domains;
+  std::vector<float *const *> handles;
+  std::vector<const float *> gradientsOf;
+  const std::vector<int64_t> strides(kParts, kDim);
+  const std::vector<const int64_t *> parents(kParts);
+  for (size_t part = 0; part < entries.size(); ++part) {
+    entries[part].device = entriesThere.data() + part;
+    domains.push_back(&entries[part]);
+    handles.push_back(handlesThere.data() + firsts[part]);
+    gradientsOf.push_back(onDevice.data() + firsts[part] * kDim);
+  }
+  const DeviceGradients from{0,
+                             static_cast<int32_t>(kParts),
+                             domains.data(),
+                             handles.data(),
+                             gradientsOf.data(),
+                             strides.data(),
+                             parents.data(),
+                             kDim,
+                             all,
+                             table.data()};
+  std::vector<float> added = addUp(from, kDim, touched, rows);
+  std::vector<float *> expectedRows;
+  std::vector<float> expected;
+  for (int64_t row = 0; row * 2 < count; ++row) {
+    std::vector<float> sum(kDim);
+    bool isTouched = all;
+    for (int64_t i = row * 2; i < std::min(row * 2 + 2, count); ++i)
+      for (int64_t c = 0; c < kDim; ++c) {
+        const float own = gradients[static_cast<size_t>(i * kDim + c)];
+        sum[static_cast<size_t>(c)] += own;
+        isTouched |= own != 0;
+      }
+    if (!isTouched)
+      continue;
+    expectedRows.push_back(rowsOf[static_cast<size_t>(row * 2)]);
+    expected.insert(expected.end(), sum.begin(), sum.end());
+  }
+  ASSERT_EQ(touchedThere.fetch()[0].count, static_cast<int64_t>(expectedRows.size()));
+  std::vector<float *> found = rows.fetch();
+  found.resize(expectedRows.size());
+  EXPECT_EQ(found, expectedRows);
+  added.resize(expected.size());
+  EXPECT_EQ(added, expected);
+}
+
+TEST(DistinctRows, OfMorePartsThanALaunchTakes) {
+  expectManyParts(true);
+  expectManyParts(false);
+}
+
 } // namespace
 } // namespace genrec::rt::cuda::test

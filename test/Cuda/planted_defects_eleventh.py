@@ -7,7 +7,7 @@ ELEVENTH = [
     Defect("a size in a text has no digit behind the point", "core/cuda/memory.cu", "CudaStore.OutOfMemory*", "digits.find('.') + 2", "digits.find('.') + 1"),
     Defect("later architectures have no instructions of their own", "core/cuda/find_device.cu", "Seeds/DeviceRanks.AreRefusedWithoutCode*/0", "found >= 90", "found == 90"),
     Defect("any number of ids is looked up at once", "embedding/cuda/store.cu", "CudaStore.MoreIds*", "count >= kMostRows", "false"),
-    Defect("parts with room for one entry have none", "embedding/cuda/distinct_rows.cu", "DistinctRows.OfParts*", "capacity > 0", "capacity > 1", behind="from.parents[part]};"),
+    Defect("parts with room for one entry have none", "embedding/cuda/distinct_rows.cu", "DistinctRows.OfParts*", "capacity > 0", "capacity > 1", behind="unsigned count = 0;"),
     Defect("a single block of columns is not launched", "include/genrec_rt/kernels/cuda/launch.h", "ColumnBodies.OneColumn*", "blocks > 0", "blocks > 1"),
     Defect("the rest beside joined gradients is one word", "include/genrec_rt/kernels/cuda/attention/joined_gradients.h", "AttentionJoined.BehindARest*", "rows->count * restWords", "rows->count"),
     Defect("products of no elements are cut into any number of chunks", "kernels/cuda/sized_products.cu", "SizedProducts.NoRows*", "std::max<int64_t>(p.m.most * p.n.most * 4, 1)", "p.m.most * p.n.most * 4"),

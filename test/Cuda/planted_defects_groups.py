@@ -3,8 +3,9 @@
 
 from planting import Defect
 
-DISTINCT, LOOKUPS = "kernels/cuda/distinct.cu", "embedding/cuda/distinct_lookups.cu"
+DISTINCT, LOOKUPS, TOUCHED = "kernels/cuda/distinct.cu", "embedding/cuda/distinct_lookups.cu", "embedding/cuda/distinct_rows.cu"
 PRODUCTS, CHUNKS, FOUND = "DistinctProducts.GroupsHaveAWidth*", "DistinctProducts.GroupsHaveChunks*", "DistinctLookups.GroupsHave*"
+PARTS = "DistinctRows.OfMoreParts*"
 
 GROUPS = [
     Defect("rows of a later group are counted among those of all", DISTINCT, PRODUCTS, "starts[w.parts[part].group]", "starts[0]"),
@@ -21,4 +22,8 @@ GROUPS = [
     Defect("a group has the rows of those before, too", LOOKUPS, FOUND, "starts[groups.begins[blockIdx.y + 1]] - begin", "starts[groups.begins[blockIdx.y + 1]]"),
     Defect("groups of a later launch are added to the first", LOOKUPS, FOUND, "count = most = 0;", "most = 0;"),
     Defect("distinct rows of the last group alone are counted", LOOKUPS, FOUND, "threadInGrid() > 0", "threadInGrid() > 0 || blockIdx.y + 1 < gridDim.y"),
+    Defect("parts of a later launch are added to the first", TOUCHED, PARTS, "count = most = 0;", "most = 0;"),
+    Defect("the last parts are left out", TOUCHED, PARTS, "part + 1 < from.parts", "true"),
+    Defect("parts of a later launch begin anew", TOUCHED, PARTS, "count = most = 0;", "count = most = first = 0;"),
+    Defect("an entry's address comes from another lane", TOUCHED, PARTS, "!kAll && laneOf() != 0", "laneOf() != 0"),
 ]

@@ -48,7 +48,7 @@ def failing(name: str, file: str, tests: str, old: str, new: str = ";", behind: 
 PROMISES = [
     # What a device promises a session.
     joined("a row whose joined sum is 0 is not updated", "session/device_updates.cpp", "from.all = true;"),
-    joined("all entries count, but those without a gradient", TOUCHED, "isTouched && !all", "isTouched"),
+    joined("all entries count, but those without a gradient", TOUCHED, "isTouched && !kAll", "isTouched"),
     promised("stores wait in the first step alone", DEVICE, "StoresKeep*", "storeStep.hasWaited = false;"),
     promised("all steps of stores have one number", DEVICE, "RowsAreCached*", "++storeStep.number;"),
     promised("each lookup of a step begins one", "embedding/cuda/cached_store.cu", "RowsAreCached*",

@@ -9,7 +9,7 @@ namespace genrec::rt::cuda {
 
 namespace {
 
-constexpr int kListWarps = kThreads / kWarp;
+constexpr int kWarpsOfBlock = kThreads / kWarp;
 
 /// One part of a DeviceGradients; its entries have the places from `first` on.
 struct Part {
@@ -21,18 +21,27 @@ struct Part {
   const int64_t *parents;
 };
 
-/// A warp per entry: the address of the row that it touches, or 0, and where its gradient is.
+/// Parts of a launch, as its argument.
+struct Parts {
+  static constexpr int64_t kMost = 64;
+  Part of[kMost];
+};
+
+/// Of each entry the address of the row that it touches, or 0, and where its gradient is. A thread
+/// has an entry if all are touched, else a warp, which looks for a gradient that is not 0.
+template <bool kAll>
 __global__ void __launch_bounds__(kThreads)
-    listEntries(Part part, int64_t dim, bool all, const float *zeros, int64_t *ids,
+    listEntries(__grid_constant__ const Parts parts, int64_t dim, const float *zeros, int64_t *ids,
                 const float **terms) {
+  constexpr int kLanes = kAll ? 1 : kWarp;
+  const Part &part = parts.of[blockIdx.y];
   const int64_t count = part.domain->count;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kListWarps + warpOf(); i < part.capacity;
-       i += static_cast<int64_t>(gridDim.x) * kListWarps) {
+  for (int64_t i = threadInGrid() / kLanes; i < part.capacity; i += threadsInGrid() / kLanes) {
     const float *row = i < count ? part.handles[i] : zeros, *gradient = nullptr;
     bool isTouched = row != zeros;
     if (isTouched)
       gradient = part.gradients + (part.parents ? part.parents[i] : i) * part.stride;
-    if (isTouched && !all) {
+    if (isTouched && !kAll) {
       // Of most gradients the first 32 columns tell, and the rest need not be read here.
       isTouched = false;
       for (int64_t base = 0; base < dim && !isTouched; base += kWarp) {
@@ -40,11 +49,39 @@ __global__ void __launch_bounds__(kThreads)
         isTouched = __ballot_sync(kAllLanes, c < dim && gradient[c] != 0) != 0;
       }
     }
-    if (laneOf() != 0)
+    if (!kAll && laneOf() != 0)
       continue;
     const int64_t at = part.first + i;
     ids[at] = isTouched ? static_cast<int64_t>(reinterpret_cast<uintptr_t>(row)) : 0;
     terms[at] = gradient;
+  }
+}
+
+/// Launches listEntries for all parts.
+void listAllEntries(const DeviceGradients &from, int64_t *ids, const float **terms,
+                    cudaStream_t stream) {
+  Parts parts{};
+  int64_t first = 0, most = 0;
+  unsigned count = 0;
+  for (int32_t part = 0; part < from.parts; ++part) {
+    const int64_t capacity = from.domains[part]->capacity;
+    if (capacity > 0)
+      parts.of[count++] = {from.domains[part]->device,
+                           capacity,
+                           first,
+                           from.handles[part],
+                           from.gradients[part],
+                           from.strides[part],
+                           from.parents[part]};
+    first += capacity;
+    most = std::max(most, capacity);
+    if (count == 0 || (count < Parts::kMost && part + 1 < from.parts))
+      continue;
+    LaunchShape shape = shapeOfThreads(from.all ? most : most * kWarp, kThreads);
+    shape.grid.y = count;
+    GENREC_CUDA_LAUNCH(stream, shape, from.all ? listEntries<true> : listEntries<false>, parts,
+                       from.dim, from.zeros, ids, terms);
+    count = most = 0;
   }
 }
 
@@ -61,8 +98,8 @@ __global__ void __launch_bounds__(kThreads)
     writeSums(const genrec_domain *touched, const SegmentSums *sums, int64_t dim, float *out) {
   constexpr int kEach = 4;
   const int64_t count = touched->count;
-  for (int64_t row = static_cast<int64_t>(blockIdx.x) * kListWarps + warpOf(); row < count;
-       row += static_cast<int64_t>(gridDim.x) * kListWarps) {
+  for (int64_t row = static_cast<int64_t>(blockIdx.x) * kWarpsOfBlock + warpOf(); row < count;
+       row += static_cast<int64_t>(gridDim.x) * kWarpsOfBlock) {
     for (int64_t base = laneOf(); base - laneOf() < dim; base += kWarp * kEach) {
       float total[kEach] = {};
       addSegment(*sums, row, base, dim, total);
@@ -96,21 +133,7 @@ void DistinctRows::run(const DeviceGradients &from, SegmentReduction &sums, genr
   auto *offsets = reinterpret_cast<int64_t *>(static_cast<char *>(segments) + 128);
   auto *terms = reinterpret_cast<const float **>(offsets + total + 2);
   auto *order = reinterpret_cast<uint32_t *>(terms + total);
-  int64_t first = 0;
-  for (int32_t part = 0; part < from.parts; ++part) {
-    const int64_t capacity = from.domains[part]->capacity;
-    const Part each{from.domains[part]->device,
-                    capacity,
-                    first,
-                    from.handles[part],
-                    from.gradients[part],
-                    from.strides[part],
-                    from.parents[part]};
-    if (capacity > 0)
-      GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * kWarp, kThreads), listEntries, each,
-                         from.dim, from.all, from.zeros, ids.data(), terms);
-    first += capacity;
-  }
+  listAllEntries(from, ids.data(), terms, stream);
   UniqueResult result;
   result.ids = reinterpret_cast<int64_t *>(rows);
   result.inverse = inverse.data();
