@@ -48,6 +48,7 @@ void trainingStep(Report &report, cudaStream_t stream, int64_t equal, const std:
   Unique unique("step");
   StableOrder stable("step");
   SegmentReduction reduction("step");
+  SegmentSums *sums = arrays.of<SegmentSums>(1);
   uint32_t found = 0;
   auto forward = [&](cudaStream_t s) {
     unique.run(ids, kIds, batch, 1, {distinct, inverse, nullptr, nullptr, total}, s);
@@ -60,8 +61,8 @@ void trainingStep(Report &report, cudaStream_t stream, int64_t equal, const std:
   auto backward = [&](cudaStream_t s) {
     stable.run(inverse, kIds, found, order, s);
     findSegments(inverse, order, kIds, total, segments, s);
-    const SegmentSums *sums = reduction.run(
-        found, nullptr, kDim, {gradients, kDim, nullptr, nullptr, order}, segments, kIds, s);
+    reduction.run(found, nullptr, kDim, {gradients, kDim, nullptr, nullptr, order}, segments, kIds,
+                  sums, nullptr, s);
     test::launchStep<float, kDim>(rows, found, nullptr, sums, test::Average{1e-3f}, s);
   };
   report.add("table step forward, " + which, coldMilliseconds(stream, kRepeats, forward), "ms");

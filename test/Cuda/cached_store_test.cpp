@@ -106,11 +106,11 @@ TEST(CudaBf16Store, RowsAreGatheredAndUpdated) {
   Copy<float> gradients(std::vector<float>(3 * kDim, 0.5f));
   const std::vector<float> before = bf16Values(store.values(rows[0]), kDim);
   cuda::SegmentReduction reduction("test");
-  const cuda::SegmentSums *sums =
-      reduction.run(2, nullptr, kDim, {gradients.data(), kDim, nullptr, nullptr, order.data()},
-                    segments.data(), 3, testStream());
-  cuda::test::launchStep<Bf16, kDim>(places.data(), 2, nullptr, sums, cuda::test::Accumulate{0.1f},
-                                     testStream());
+  Copy<cuda::SegmentSums> made{std::vector<cuda::SegmentSums>(1)};
+  reduction.run(2, nullptr, kDim, {gradients.data(), kDim, nullptr, nullptr, order.data()},
+                segments.data(), 3, made.data(), nullptr, testStream());
+  cuda::test::launchStep<Bf16, kDim>(places.data(), 2, nullptr, made.data(),
+                                     cuda::test::Accumulate{0.1f}, testStream());
   const std::vector<float> row = store.values(rows[0]);
   // The sum of gradients is 1, and so is the state behind the values: half a step of the rate.
   const std::vector<float> after = bf16Values(row, kDim);

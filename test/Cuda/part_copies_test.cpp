@@ -139,6 +139,48 @@ TEST(PartCopies, RowsBehindFactorsAreCleared) {
   }
 }
 
+/// Copies in one launch, of other sizes, alignment and rows each: each is as by itself. `shifts`:
+/// of what is copied, in floats.
+template <class To> void expectTogether(const std::vector<int64_t> &shifts) {
+  constexpr int64_t kRows = 37, kWidest = 300;
+  const int64_t sizes[] = {24, 8, kWidest, 16}, capacities[] = {40, 0, 3, kRows};
+  std::mt19937_64 random(1);
+  auto host = makeRoot(kRows, random);
+  DeviceDomain domain(*host, nullptr, 64);
+  std::vector<Copy<float>> sources;
+  std::vector<Copy<To>> apart, together;
+  std::vector<PartCopy<To>> copies;
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    std::vector<float> from(static_cast<size_t>(kRows * (kWidest + 4) + 4));
+    for (size_t at = 0; at < from.size(); ++at)
+      from[at] = valueOf(static_cast<int64_t>(at * (i + 1)));
+    sources.emplace_back(from);
+    const std::vector<To> old(static_cast<size_t>(64 * kWidest), fromFloat<To>(7));
+    apart.emplace_back(old);
+    together.emplace_back(old);
+    copies.push_back({i == 2 ? nullptr : domain.get(), capacities[i], 1,
+                      sources[i].data() + shifts[i], sizes[i] + 4, sizes[i], apart[i].data(),
+                      sizes[i], sizes[i], true});
+    copyParts(copies[i], testStream());
+    copies[i].to = together[i].data();
+  }
+  copyParts(std::span<const PartCopy<To>>(copies), testStream());
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    const std::vector<To> got = together[i].fetch(), expected = apart[i].fetch();
+    for (size_t at = 0; at < got.size(); ++at)
+      ASSERT_EQ(asFloat(got[at]), asFloat(expected[at])) << i << " at " << at;
+  }
+}
+
+TEST(PartCopies, SeveralInOneLaunch) {
+  expectTogether<float>({0, 0, 0, 0});
+  expectTogether<float>({0, 0, 1, 0});
+  expectTogether<Bf16>({0, 0, 0, 0});
+  expectTogether<Bf16>({2, 0, 0, 0});
+  expectTogether<Bf16>({1, 0, 0});
+  expectTogether<Bf16>({0, 1});
+}
+
 TEST(PartCopies, NothingToCopy) {
   copyParts(PartCopy<float>{}, testStream());
   copyParts(PartCopy<Bf16>{}, testStream());

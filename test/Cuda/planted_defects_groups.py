@@ -1,11 +1,12 @@
 # ruff: noqa: E501 -- a defect per line
-"""Lookups of several widths in one product per distinct row: groups of them, and windows across groups."""
+"""Several in one launch: lookups of several widths in a product per distinct row, parts of gradients, copies."""
 
 from planting import Defect
 
 DISTINCT, LOOKUPS, TOUCHED = "kernels/cuda/distinct.cu", "embedding/cuda/distinct_lookups.cu", "embedding/cuda/distinct_rows.cu"
 PRODUCTS, CHUNKS, FOUND = "DistinctProducts.GroupsHaveAWidth*", "DistinctProducts.GroupsHaveChunks*", "DistinctLookups.GroupsHave*"
 PARTS = "DistinctRows.OfMoreParts*"
+COPIES, TOGETHER = "kernels/cuda/part_copies.cu", "PartCopies.Several*"
 
 GROUPS = [
     Defect("rows of a later group are counted among those of all", DISTINCT, PRODUCTS, "starts[w.parts[part].group]", "starts[0]"),
@@ -26,4 +27,8 @@ GROUPS = [
     Defect("the last parts are left out", TOUCHED, PARTS, "part + 1 < from.parts", "true"),
     Defect("parts of a later launch begin anew", TOUCHED, PARTS, "count = most = 0;", "count = most = first = 0;"),
     Defect("an entry's address comes from another lane", TOUCHED, PARTS, "!kAll && laneOf() != 0", "laneOf() != 0"),
+    Defect("all copies of a launch are the first", COPIES, TOGETHER, "copies.of[blockIdx.z]", "copies.of[0]"),
+    Defect("copies are aligned as the last one is", COPIES, TOGETHER, "haveUnits && hasUnits(c, kUnit)", "hasUnits(c, kUnit)"),
+    Defect("copies are loaded as the last one is", COPIES, TOGETHER, "std::gcd(floats, floatsAtOnce(c))", "floatsAtOnce(c)"),
+    Defect("touched rows are not counted", "kernels/cuda/segment_sums.cu", "DistinctRows.*", "rows == nullptr", "true"),
 ]

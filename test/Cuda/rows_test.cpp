@@ -231,11 +231,12 @@ struct UpdateBatch {
     Copy<int64_t> begins(segments), above(parents), listOffsets(lists);
     Copy<float> deviceGradients(gradients);
     SegmentReduction reduction("test");
-    const SegmentSums *sums = reduction.run(5, used.data(), D,
-                                            {deviceGradients.data(), D, above.data(),
-                                             isMean ? listOffsets.data() : nullptr, members.data()},
-                                            begins.data(), 94, testStream());
-    launchStep<T, D>(places.data(), 5, used.data(), sums, step, testStream());
+    Copy<SegmentSums> made{std::vector<SegmentSums>(1)};
+    reduction.run(5, used.data(), D,
+                  {deviceGradients.data(), D, above.data(), isMean ? listOffsets.data() : nullptr,
+                   members.data()},
+                  begins.data(), 94, made.data(), nullptr, testStream());
+    launchStep<T, D>(places.data(), 5, used.data(), made.data(), step, testStream());
     return table.memory.fetch();
   }
 };
@@ -277,10 +278,10 @@ TEST(SegmentSums, AMinusZeroStaysOne) {
   Copy<int64_t> offsets({0, 1});
   Copy<float *> rows({out.data()});
   SegmentReduction reduction("test");
-  const SegmentSums *sums =
-      reduction.run(1, nullptr, 1, {gradients.data(), 1, nullptr, nullptr, order.data()},
-                    offsets.data(), 1, testStream());
-  launchStep<float, 1>(rows.data(), 1, nullptr, sums, Copied{}, testStream());
+  Copy<SegmentSums> made{std::vector<SegmentSums>(1)};
+  reduction.run(1, nullptr, 1, {gradients.data(), 1, nullptr, nullptr, order.data()},
+                offsets.data(), 1, made.data(), nullptr, testStream());
+  launchStep<float, 1>(rows.data(), 1, nullptr, made.data(), Copied{}, testStream());
   EXPECT_TRUE(std::signbit(out.fetch()[0]));
 }
 
@@ -325,10 +326,11 @@ TYPED_TEST(Rows, GiantsAreSummedByATree) {
   for (int round = 0; round < 2; ++round) {
     Table<T> table(count, kDim, 0);
     Copy<T *> places(table.places);
-    const SegmentSums *sums = reduction.run(
-        count, nullptr, kDim, {deviceGradients.data(), kDim, nullptr, nullptr, members.data()},
-        begins.data(), all, testStream());
-    launchStep<T, kDim>(places.data(), count, nullptr, sums, Descend{0.5f}, testStream());
+    Copy<SegmentSums> made{std::vector<SegmentSums>(1)};
+    reduction.run(count, nullptr, kDim,
+                  {deviceGradients.data(), kDim, nullptr, nullptr, members.data()}, begins.data(),
+                  all, made.data(), nullptr, testStream());
+    launchStep<T, kDim>(places.data(), count, nullptr, made.data(), Descend{0.5f}, testStream());
     const std::vector<char> after = table.memory.fetch();
     for (int64_t row = 0; row < count; ++row)
       for (int64_t c = 0; c < kDim; ++c) {

@@ -123,12 +123,12 @@ void expectSums(Kernel kernel, int threads, int64_t D, int64_t ld,
   Copy<uint32_t> orderThere(order);
   Copy<int64_t> offsetsThere(offsets);
   SegmentReduction reduction("test");
-  const SegmentSums *sums =
-      reduction.run(rows + unused, unused ? used.data() : nullptr, D,
-                    {onDevice.data(), ld, nullptr, nullptr, orderThere.data()}, offsetsThere.data(),
-                    all, testStream());
+  Copy<SegmentSums> made{std::vector<SegmentSums>(1)};
+  reduction.run(rows + unused, unused ? used.data() : nullptr, D,
+                {onDevice.data(), ld, nullptr, nullptr, orderThere.data()}, offsetsThere.data(),
+                all, made.data(), nullptr, testStream());
   const LaunchShape shape{dim3(3), dim3(static_cast<unsigned>(threads))};
-  GENREC_CUDA_LAUNCH(testStream(), shape, kernel, sums, rows, out.data());
+  GENREC_CUDA_LAUNCH(testStream(), shape, kernel, made.data(), rows, out.data());
   const Floats found = out.fetch();
   EXPECT_EQ(std::memcmp(found.data(), expected.data(), expected.size() * sizeof(float)), 0)
       << D << " floats, " << ld << " apart";

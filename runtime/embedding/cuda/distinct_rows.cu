@@ -85,14 +85,6 @@ void listAllEntries(const DeviceGradients &from, int64_t *ids, const float **ter
   }
 }
 
-__global__ void describeTouched(const uint32_t *rows, genrec_domain *touched) {
-  touched->count = touched->max_length = *rows;
-  touched->offsets = nullptr;
-  touched->parent = nullptr;
-  touched->identity = nullptr;
-  touched->parent_domain = nullptr;
-}
-
 /// A warp per row, 128 columns at a time: what segmentSum adds up where a kernel has the row.
 __global__ void __launch_bounds__(kThreads)
     writeSums(const genrec_domain *touched, const SegmentSums *sums, int64_t dim, float *out) {
@@ -141,14 +133,11 @@ void DistinctRows::run(const DeviceGradients &from, SegmentReduction &sums, genr
   unique.runWithoutZero(ids.data(), total, result, stream);
   stableOrder.run(inverse.data(), total, total + 1, order, stream);
   findSegments(inverse.data(), order, total, rowCount.data(), offsets, stream);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), describeTouched, rowCount.data(),
-                     touched->device);
   SegmentTerms of;
   of.rows = terms;
   of.order = order;
-  const SegmentSums *made = sums.run(total, rowCount.data(), from.dim, of, offsets, total, stream);
-  GENREC_CUDA_CHECK(
-      cudaMemcpyAsync(segments, made, sizeof(SegmentSums), cudaMemcpyDeviceToDevice, stream));
+  sums.run(total, rowCount.data(), from.dim, of, offsets, total,
+           static_cast<SegmentSums *>(segments), touched->device, stream);
 }
 
 } // namespace genrec::rt::cuda

@@ -142,13 +142,11 @@ void multiplyByLibrary(LibraryPlans &plans, const LinearProduct &p, void *memory
   LibraryOperands operands{p.weight, p.x, sumsOf(p), p.bias, p.residual};
   if (p.bf16) {
     const int64_t ldX = kernels::roundUp(p.k, 8), ldWeight = kernels::roundUp(weightColumns(p), 8);
-    if (copiesX(p))
-      copyParts(PartCopy<Bf16>{p.rows, p.capacity, 1, p.x, p.ldX, p.k, scratch.x, ldX, ldX,
-                               /*clearsRest=*/true},
-                stream);
-    copyParts(PartCopy<Bf16>{nullptr, weightRows(p), 1, p.weight, weightColumns(p),
-                             weightColumns(p), scratch.weight, ldWeight, ldWeight},
-              stream);
+    const PartCopy<Bf16> copies[] = {
+        {nullptr, weightRows(p), 1, p.weight, weightColumns(p), weightColumns(p), scratch.weight,
+         ldWeight, ldWeight},
+        {p.rows, p.capacity, 1, p.x, p.ldX, p.k, scratch.x, ldX, ldX, /*clearsRest=*/true}};
+    copyParts(std::span(copies, copiesX(p) ? 2 : 1), stream);
     operands.a = scratch.weight;
     operands.b = p.roundedX ? p.roundedX : scratch.x;
   }
@@ -309,22 +307,33 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Rows as the library reads them, from row `first` on: copied to `to` where they must be.
-const void *readRows(const RowContraction &c, int64_t first, int64_t rows, const Side &side,
-                     void *to, cudaStream_t stream) {
-  if (side.rounded)
-    return side.rounded + first * side.ld;
-  const int64_t ldTo = ldOfCopy(c, side.size);
-  auto copy = [&]<class T>(T *typed) {
-    copyParts(PartCopy<T>{c.rows, rows, 1, side.floats, side.ld, side.size, typed, ldTo, ldTo,
-                          /*clearsRest=*/true, first},
-              stream);
+/// Both sides as the library reads them, from row `first` on: copied to scratch where they must be.
+template <class T>
+std::pair<const void *, const void *> readRows(const RowContraction &c, int64_t first, int64_t rows,
+                                               const ContractionScratch &scratch,
+                                               cudaStream_t stream) {
+  PartCopy<T> copies[2];
+  size_t count = 0;
+  const auto read = [&](const Side &side, void *to) -> const void * {
+    if (side.rounded)
+      return side.rounded + first * side.ld;
+    const int64_t ldTo = ldOfCopy(c, side.size);
+    copies[count++] = {c.rows,
+                       rows,
+                       1,
+                       side.floats,
+                       side.ld,
+                       side.size,
+                       static_cast<T *>(to),
+                       ldTo,
+                       ldTo,
+                       /*clearsRest=*/true,
+                       first};
+    return to;
   };
-  if (c.bf16)
-    copy(static_cast<Bf16 *>(to));
-  else
-    copy(static_cast<float *>(to));
-  return to;
+  const void *x = read(xOf(c), scratch.x), *y = read(yOf(c), scratch.y);
+  copyParts(std::span<const PartCopy<T>>(copies, count), stream);
+  return {x, y};
 }
 
 void contractByLibrary(LibraryPlans &plans, const RowContraction &c, void *memory,
@@ -335,8 +344,8 @@ void contractByLibrary(LibraryPlans &plans, const RowContraction &c, void *memor
     GENREC_CUDA_CHECK(
         cudaMemsetAsync(c.out, 0, static_cast<size_t>(c.k * c.n) * sizeof(float), stream));
   forGroups(c, [&](int64_t first, int64_t rows, int64_t chunks) {
-    const void *x = readRows(c, first, rows * chunks, xOf(c), scratch.x, stream);
-    const void *y = readRows(c, first, rows * chunks, yOf(c), scratch.y, stream);
+    const auto [x, y] = c.bf16 ? readRows<Bf16>(c, first, rows * chunks, scratch, stream)
+                               : readRows<float>(c, first, rows * chunks, scratch, stream);
     plans.multiply(shapeOf(c, rows, chunks), {y, x, adds ? c.out : scratch.sums, nullptr, c.out},
                    scratch.workspace, stream);
     if (!adds)

@@ -49,9 +49,18 @@ __device__ void loadUnit(const float *from, int floats, float (&unit)[kUnit]) {
   }
 }
 
-/// 2^`shift` threads share a row; blocks in y share its units, those in x the rows.
+/// Copies of a launch, as its argument.
+template <class To> struct PartCopies {
+  int64_t count = 0;
+  PartCopy<To> of[kMostPartCopies];
+};
+
+/// 2^`shift` threads share a row; blocks in z have a copy each, those in y share its units, those
+/// in x the rows.
 template <class To, int kUnit, int kLoad>
-__global__ void __launch_bounds__(kUnitThreads) copy(const PartCopy<To> c, int shift) {
+__global__ void __launch_bounds__(kUnitThreads)
+    copy(__grid_constant__ const PartCopies<To> copies, int shift) {
+  const PartCopy<To> &c = copies.of[blockIdx.z];
   const int64_t left = c.rows ? c.rows->count - c.firstRow : c.capacity;
   const int64_t rows = left < 0 ? 0 : left < c.capacity ? left : c.capacity;
   const int64_t end = c.clearsRest ? c.capacity : rows;
@@ -84,9 +93,17 @@ __global__ void __launch_bounds__(kUnitThreads) copy(const PartCopy<To> c, int s
   }
 }
 
-template <int kUnit, int kLoad, class To> void launch(const PartCopy<To> &c, cudaStream_t stream) {
-  const UnitShape shape(c.capacity, c.parts * (c.toSize / kUnit), kCopiedRows);
-  GENREC_CUDA_LAUNCH(stream, shape.launch, (copy<To, kUnit, kLoad>), c, shape.shift);
+template <int kUnit, int kLoad, class To>
+void launch(const PartCopies<To> &copies, cudaStream_t stream) {
+  int64_t rows = 0, units = 0;
+  for (int64_t i = 0; i < copies.count; ++i) {
+    const PartCopy<To> &c = copies.of[i];
+    rows = std::max(rows, c.capacity);
+    units = std::max(units, c.parts * (c.toSize / kUnit));
+  }
+  UnitShape shape(rows, units, kCopiedRows);
+  shape.launch.grid.z = static_cast<unsigned>(copies.count);
+  GENREC_CUDA_LAUNCH(stream, shape.launch, (copy<To, kUnit, kLoad>), copies, shape.shift);
 }
 
 /// Floats, up to 4, that can be loaded at once wherever a unit begins: where parts begin, and
@@ -103,30 +120,45 @@ template <class To> bool hasUnits(const PartCopy<To> &c, int64_t unit) {
          c.toSize % unit == 0;
 }
 
-template <int kUnit, class To> void launchUnits(const PartCopy<To> &c, cudaStream_t stream) {
-  switch (floatsAtOnce(c)) {
+template <int kUnit, class To>
+void launchUnits(const PartCopies<To> &copies, int64_t floats, cudaStream_t stream) {
+  switch (floats) {
   case 4:
-    return launch<kUnit, 4>(c, stream);
+    return launch<kUnit, 4>(copies, stream);
   case 2:
-    return launch<kUnit, 2>(c, stream);
+    return launch<kUnit, 2>(copies, stream);
   default:
-    return launch<kUnit, 1>(c, stream);
+    return launch<kUnit, 1>(copies, stream);
   }
 }
 
-template <class To> void launchCopy(const PartCopy<To> &c, cudaStream_t stream) {
+template <class To> void launchCopies(std::span<const PartCopy<To>> copies, cudaStream_t stream) {
   constexpr int kUnit = 16 / sizeof(To);
-  if (c.capacity <= 0 || c.parts <= 0 || c.toSize <= 0)
+  PartCopies<To> some;
+  bool haveUnits = true;
+  int64_t floats = 0;
+  for (const PartCopy<To> &c : copies) {
+    if (c.capacity <= 0 || c.parts <= 0 || c.toSize <= 0)
+      continue;
+    haveUnits = haveUnits && hasUnits(c, kUnit);
+    floats = std::gcd(floats, floatsAtOnce(c));
+    some.of[some.count++] = c;
+  }
+  if (some.count == 0)
     return;
-  if (hasUnits(c, kUnit))
-    launchUnits<kUnit>(c, stream);
+  if (haveUnits)
+    launchUnits<kUnit>(some, floats, stream);
   else
-    launch<1, 1>(c, stream);
+    launch<1, 1>(some, stream);
 }
 
 } // namespace
 
-void copyParts(const PartCopy<Bf16> &copy, cudaStream_t stream) { launchCopy(copy, stream); }
-void copyParts(const PartCopy<float> &copy, cudaStream_t stream) { launchCopy(copy, stream); }
+void copyParts(std::span<const PartCopy<Bf16>> copies, cudaStream_t stream) {
+  launchCopies(copies, stream);
+}
+void copyParts(std::span<const PartCopy<float>> copies, cudaStream_t stream) {
+  launchCopies(copies, stream);
+}
 
 } // namespace genrec::rt::cuda

@@ -9,13 +9,23 @@ namespace genrec::rt::cuda {
 namespace {
 
 /// As an argument of a kernel, what the host knows needs no memory of the host that stays.
-__global__ void copySums(SegmentSums from, SegmentSums *to) { *to = from; }
+__global__ void describeSums(SegmentSums from, SegmentSums *to, const uint32_t *used,
+                             genrec_domain *rows) {
+  *to = from;
+  if (rows == nullptr)
+    return;
+  rows->count = rows->max_length = *used;
+  rows->offsets = nullptr;
+  rows->parent = nullptr;
+  rows->identity = nullptr;
+  rows->parent_domain = nullptr;
+}
 
 } // namespace
 
-const SegmentSums *SegmentReduction::run(int64_t count, const uint32_t *used, int64_t dim,
-                                         const SegmentTerms &terms, const int64_t *offsets,
-                                         int64_t occurrences, cudaStream_t stream) {
+void SegmentReduction::run(int64_t count, const uint32_t *used, int64_t dim,
+                           const SegmentTerms &terms, const int64_t *offsets, int64_t occurrences,
+                           SegmentSums *made, genrec_domain *rows, cudaStream_t stream) {
   Pieces pieces = {};
   if (Pieces::levelsOf(occurrences) > 0) {
     const int64_t most = Pieces::mostOf(occurrences, occurrences);
@@ -26,9 +36,7 @@ const SegmentSums *SegmentReduction::run(int64_t count, const uint32_t *used, in
   }
   const SegmentSums result =
       sumGiants(count, used, dim, terms, offsets, occurrences, occurrences, pieces, stream);
-  SegmentSums *onDevice = sums.ensure(1, stream);
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), copySums, result, onDevice);
-  return onDevice;
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), describeSums, result, made, used, rows);
 }
 
 } // namespace genrec::rt::cuda

@@ -12,6 +12,8 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/cuda/bf16.h"
 
+#include <span>
+
 namespace genrec::rt::cuda {
 
 /// Rows of `parts` parts (heads), of `fromSize` floats each, to parts of `toSize` elements: what a
@@ -29,9 +31,16 @@ template <class To> struct PartCopy {
   int64_t firstRow = 0; ///< of `from`, where the copied rows begin; `capacity` counts from there
 };
 
-/// Rounds factors (factors.h).
-void copyParts(const PartCopy<Bf16> &copy, cudaStream_t stream);
-void copyParts(const PartCopy<float> &copy, cudaStream_t stream);
+/// Copies of one launch at most.
+constexpr int64_t kMostPartCopies = 4;
+
+/// Makes all copies, kMostPartCopies at most, in one launch. Rounds factors (factors.h).
+void copyParts(std::span<const PartCopy<Bf16>> copies, cudaStream_t stream);
+void copyParts(std::span<const PartCopy<float>> copies, cudaStream_t stream);
+
+template <class To> void copyParts(const PartCopy<To> &copy, cudaStream_t stream) {
+  copyParts(std::span<const PartCopy<To>>(&copy, 1), stream);
+}
 
 } // namespace genrec::rt::cuda
 

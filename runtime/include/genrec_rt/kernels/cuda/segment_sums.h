@@ -13,6 +13,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_SEGMENT_SUMS_H
 #define GENREC_RT_KERNELS_CUDA_SEGMENT_SUMS_H
 
+#include "genrec_rt/abi.h"
 #include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/kernels/cuda/segments_warp.h"
 
@@ -22,22 +23,22 @@ class SegmentReduction {
 public:
   explicit SegmentReduction(const std::string &name)
       : bounds(name + ".piece_bounds"), partSums(name + ".piece_sums"),
-        firstOf(name + ".first_pieces"), counts(name + ".piece_counts"), sums(name + ".sums") {}
+        firstOf(name + ".first_pieces"), counts(name + ".piece_counts") {}
 
   /// Row u is the sum of its terms, terms.order[offsets[u] … offsets[u + 1]) (order.h), `dim`
   /// floats each, `occurrences` of all rows together at most. `count` rows, of which *used exist
-  /// (null: all). What is returned lies on the device, for kernels after this call in `stream`,
-  /// until the next call.
-  const SegmentSums *run(int64_t count, const uint32_t *used, int64_t dim,
-                         const SegmentTerms &terms, const int64_t *offsets, int64_t occurrences,
-                         cudaStream_t stream);
+  /// (null: all). *made, of the device, is for kernels after this call in `stream`, until the next
+  /// call. `rows`: the device's descriptor of a domain without parent that gets *used rows, or
+  /// null.
+  void run(int64_t count, const uint32_t *used, int64_t dim, const SegmentTerms &terms,
+           const int64_t *offsets, int64_t occurrences, SegmentSums *made, genrec_domain *rows,
+           cudaStream_t stream);
 
 private:
   DeviceArray<int64_t> bounds;
   DeviceArray<float> partSums;
   DeviceArray<int64_t> firstOf;
   DeviceArray<uint32_t> counts;
-  DeviceArray<SegmentSums> sums;
 };
 
 } // namespace genrec::rt::cuda

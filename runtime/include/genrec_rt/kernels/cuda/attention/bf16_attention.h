@@ -94,16 +94,14 @@ public:
                        const kernels::AttentionGradients &gradients, void *memory,
                        cudaStream_t stream, const RoundedBefore *before = nullptr) {
     const Scratch scratch(args, memory, true, before);
-    setFactors(args, floats, scratch, before, stream);
+    setFactors(args, floats, scratch, before, stream, gradients.dOut, gradients.ldDOut);
     setResult(args, floats, scratch);
     if constexpr (Config::Softmax && kPadsV) // which reads the result
       copyParts(PartCopy<float>{args.domain, args.rows, Heads, floats.out, floats.ldOut, V,
                                 scratch.out, Heads * kV, kV},
                 stream);
     AttentionGradients<Bf16> own;
-    own.dOut = before
-                   ? before->dOut
-                   : rounded<V, kV>(args, gradients.dOut, gradients.ldDOut, scratch.dOut, stream);
+    own.dOut = before ? before->dOut : scratch.dOut;
     own.ldDOut = before ? gradients.ldDOut : Heads * kV;
     own.dPositionBias = gradients.dPositionBias;
     own.dTimeBias = gradients.dTimeBias;
@@ -174,12 +172,9 @@ private:
 
   /// Rows of all lists, and zeros behind them, which tiles of a tensor map may read.
   template <int Size, int Padded>
-  static const Bf16 *rounded(const Args &args, const float *from, int64_t ld, Bf16 *to,
-                             cudaStream_t stream) {
-    copyParts(PartCopy<Bf16>{args.domain, args.rows, Heads, from, ld, Size, to, Heads * Padded,
-                             Padded, /*clearsRest=*/true},
-              stream);
-    return to;
+  static PartCopy<Bf16> rounded(const Args &args, const float *from, int64_t ld, Bf16 *to) {
+    return {args.domain, args.rows, Heads,          from,   ld,
+            Size,        to,        Heads * Padded, Padded, /*clearsRest=*/true};
   }
   template <int Size, int Padded>
   static void unpad(const Args &args, const float *from, float *to, int64_t ld,
@@ -189,17 +184,22 @@ private:
         stream);
   }
 
+  /// `dOut`, null forward, is rounded with them, to where `scratch` has it.
   static void setFactors(Args &args, const kernels::AttentionArgs &floats, const Scratch &scratch,
-                         const RoundedBefore *before, cudaStream_t stream) {
+                         const RoundedBefore *before, cudaStream_t stream,
+                         const float *dOut = nullptr, int64_t ldDOut = 0) {
     if (before) {
       args.q = before->q, args.ldQ = floats.ldQ;
       args.k = before->k, args.ldK = floats.ldK;
       args.v = before->v, args.ldV = floats.ldV;
       return;
     }
-    args.q = rounded<Qk, kQk>(args, floats.q, floats.ldQ, scratch.q, stream);
-    args.k = rounded<Qk, kQk>(args, floats.k, floats.ldK, scratch.k, stream);
-    args.v = rounded<V, kV>(args, floats.v, floats.ldV, scratch.v, stream);
+    const PartCopy<Bf16> copies[] = {rounded<Qk, kQk>(args, floats.q, floats.ldQ, scratch.q),
+                                     rounded<Qk, kQk>(args, floats.k, floats.ldK, scratch.k),
+                                     rounded<V, kV>(args, floats.v, floats.ldV, scratch.v),
+                                     rounded<V, kV>(args, dOut, ldDOut, scratch.dOut)};
+    copyParts(std::span(copies, dOut ? 4 : 3), stream);
+    args.q = scratch.q, args.k = scratch.k, args.v = scratch.v;
     args.ldQ = args.ldK = Heads * kQk;
     args.ldV = Heads * kV;
   }
