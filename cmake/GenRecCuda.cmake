@@ -160,10 +160,12 @@ endfunction()
 
 # Kernels on the host. The callbacks of the thread sanitizer are compiled in and answered by the engine, which itself must not
 # be compiled so. Vectors wider than 16 bytes would not be seen, and loops over kernels' memory are better seen as written.
-# Alignment is checked where the source accesses memory: a float4 may be read in parts. The level is of what has no other:
+# Alignment is checked where the source accesses memory: a float4 may be read in parts. Shifts by too much and floats that an
+# integer cannot hold give other numbers on a device. The level is of what has no other:
 # what links the runtime has the runtime's, which comes behind it (five tests: -O1 38 s, -O3 42, -O0 11).
 set(GENREC_SIMT_FLAGS -O1 -g1 -march=x86-64-v3 -ffp-contract=off -fno-vectorize -fno-slp-vectorize -fsanitize=thread
-    -fsanitize=array-bounds,alignment -fno-sanitize-recover=array-bounds,alignment
+    -fsanitize=array-bounds,alignment,shift-exponent,float-cast-overflow
+    -fno-sanitize-recover=array-bounds,alignment,shift-exponent,float-cast-overflow
     "SHELL:-mllvm -tsan-instrument-read-before-write" "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
     "SHELL:-mllvm -tsan-instrument-atomics=0" -fbracket-depth=8192) # folds over a kernel's arguments
 if(GENREC_SIMT_DEVICE_SIZES)

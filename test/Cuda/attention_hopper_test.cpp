@@ -80,6 +80,11 @@ TEST(AttentionHopper, SoftmaxOverManyTiles) {
   checkAttention<Config<kWindow, ScoreKind::softmax>, kHopper>(
       1, {420}, 12, [](ReferenceInputs &in) { in.window = 300; });
 }
+/// A warp's last row alone does not see a tile's first column.
+TEST(AttentionHopper, WindowsThatEndWithAWarp) {
+  checkAttention<Config<kWindow, ScoreKind::softmax>, kHopper>(
+      1, {140}, 13, [](ReferenceInputs &in) { in.window = 79; });
+}
 TEST(AttentionHopper, StagesAreUsedAgainByWideHeads) {
   checkAttention<Wide, kHopper>(1, {200}, 10);
 }

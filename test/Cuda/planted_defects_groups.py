@@ -31,4 +31,7 @@ GROUPS = [
     Defect("copies are aligned as the last one is", COPIES, TOGETHER, "haveUnits && hasUnits(c, kUnit)", "hasUnits(c, kUnit)"),
     Defect("copies are loaded as the last one is", COPIES, TOGETHER, "std::gcd(floats, floatsAtOnce(c))", "floatsAtOnce(c)"),
     Defect("touched rows are not counted", "kernels/cuda/segment_sums.cu", "DistinctRows.*", "rows == nullptr", "true"),
+    # Mutants of the fourteenth seed.
+    Defect("a warp's last row is not asked what it sees", "include/genrec_rt/kernels/cuda/attention/tile_terms.h", "AttentionMma.WideMasks", "warpBegin + 16", "warpBegin + 15", behind="hideUnseen("),
+    Defect("a column of pools by itself is not put together", "include/genrec_rt/kernels/cuda/pools.h", "Pools.*", "added > 0 && i + 1 == Count", "added > 1 && i + 1 == Count"),
 ]

@@ -13,7 +13,9 @@ __global__ void writeTo(int *data, int at) { data[at] = 1; }
 __global__ void copyFrom(const int *from, int *to, int at) { to[0] = from[at]; }
 
 TEST_P(Simt, AccessesOutsideOfAnAllocation) {
+  device(32);
   int *data = device(10);
+  device(32); // wherever allocations lie, what is before `data` is the device's, too
   EXPECT_THAT(accusation(1, writeTo, data, 10),
               HasSubstr("out of bounds: write of 4 bytes by thread (0,0,0) of block ("));
   simt::clearError();
@@ -85,6 +87,31 @@ TEST_P(Simt, AccessesOutsideOfSharedArrays) {
   EXPECT_EQ(accusation(1, 32, 128, dynamicIndex, out, 31), "none");
   EXPECT_THAT(accusation(1, 32, 128, dynamicIndex, out, 32),
               HasSubstr("at byte 128 of 128 bytes of dynamic shared memory"));
+}
+
+__global__ void shift(uint32_t *out, int by) { *out = 1u << by; }
+__global__ void shiftWide(int64_t *out, int by) { *out >>= by; }
+__global__ void toInteger(int *out, float value) { *out = static_cast<int>(value); }
+
+/// What a device computes of these, this machine does not.
+TEST_P(Simt, NumbersThatOnlyADeviceHas) {
+  auto *out = reinterpret_cast<uint32_t *>(device(2));
+  auto *wide = reinterpret_cast<int64_t *>(out);
+  EXPECT_EQ(accusation(1, shift, out, 31), "none");
+  EXPECT_THAT(accusation(1, shift, out, 32),
+              HasSubstr("shift by 32 bits at wrong_kernels_test.cpp:"));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, shift, out, -1), HasSubstr("shift by -1 bits"));
+  simt::clearError();
+  EXPECT_EQ(accusation(1, shiftWide, wide, 63), "none");
+  EXPECT_THAT(accusation(1, shiftWide, wide, 64), HasSubstr("shift by 64 bits"));
+  simt::clearError();
+  auto *integer = reinterpret_cast<int *>(out);
+  EXPECT_EQ(accusation(1, toInteger, integer, 2147483520.0f), "none");
+  EXPECT_THAT(accusation(1, toInteger, integer, 2147483648.0f),
+              HasSubstr("a float that the integer cannot hold at wrong_kernels_test.cpp:"));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, toInteger, integer, NAN), HasSubstr("cannot hold"));
 }
 
 __global__ void readUnwritten(int *out) {

@@ -120,6 +120,20 @@ void __ubsan_handle_type_mismatch_v1_abort(void *data, uintptr_t) {
   accuse("misaligned address: not a multiple of " + std::to_string(1 << access.logAlignment), data);
 }
 
+// -fsanitize=shift-exponent: by as many bits as the type has, and more, a device shifts all out, and
+// this machine as many as are left over.
+void __ubsan_handle_shift_out_of_bounds_abort(void *data, uintptr_t, uintptr_t by) {
+  simt::Inside inside;
+  accuse("shift by " + std::to_string(static_cast<int32_t>(by)) + " bits", data);
+}
+
+// -fsanitize=float-cast-overflow: of what an integer cannot hold a device makes the nearest that it
+// can, this machine the least.
+void __ubsan_handle_float_cast_overflow_abort(void *data, uintptr_t) {
+  simt::Inside inside;
+  accuse("a float that the integer cannot hold", data);
+}
+
 // What `__builtin_assume_aligned` promises: optimised code has often shown it before.
 void __ubsan_handle_alignment_assumption_abort(void *data, uintptr_t, uintptr_t alignment,
                                                uintptr_t) {

@@ -27,6 +27,8 @@
 //     not execute; waiting that never ends
 //   - launches outside of the limits: threads, grid, shared memory (48 KiB without
 //     the attribute, 227 KiB with it)
+//   - shifts by as many bits as a word has and more, and floats that an integer cannot
+//     hold: a device and the host do not make the same of them
 //   - the host touching device memory; pinned memory that the host writes or reads while
 //     something under way uses it (host_memory.cpp)
 //   - kernels that begin early (programmatic dependent launch) and touch what the one before

@@ -162,6 +162,20 @@ inline float approximate(float exact, float units) {
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+/// To nearest; what does not fit becomes the nearest that does, and NaN the least.
+inline long long __double2ll_rn(double x) {
+  constexpr double kBeyond = 9223372036854775808.0;
+  if (!(x >= -kBeyond)) // and NaN
+    return -__LONG_LONG_MAX__ - 1;
+  return x >= kBeyond ? __LONG_LONG_MAX__ : static_cast<long long>(__builtin_rint(x));
+}
+/// Likewise, but NaN becomes 0.
+inline int __float2int_rn(float x) {
+  constexpr float kBeyond = 2147483648.0f;
+  if (!(x >= -kBeyond))
+    return x < 0 ? -__INT_MAX__ - 1 : 0;
+  return x >= kBeyond ? __INT_MAX__ : static_cast<int>(__builtin_rintf(x));
+}
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned>(x)) : 32; }

@@ -123,7 +123,7 @@ struct BiasQuantum {
   __device__ Word multiple(float value) const {
     if (!(fabsf(value) < INFINITY))
       atomicMax(greatest, kNaNBits);
-    return static_cast<Word>(static_cast<long long>(rint(static_cast<double>(value) * inverse)));
+    return static_cast<Word>(__double2ll_rn(static_cast<double>(value) * inverse));
   }
   __device__ void add(Word *sums, int bucket, float value) const {
     atomicAdd(sums + bucket, multiple(value));

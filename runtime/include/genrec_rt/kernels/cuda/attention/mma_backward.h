@@ -56,7 +56,7 @@ template <class C> struct QueryQuanta {
       return nearest.of(value, scale);
     const float scaled = value * scale;
     zeros = __fmaf_rn(scaled, 0.0f, zeros);
-    return static_cast<int>(rintf(scaled));
+    return __float2int_rn(scaled);
   }
   __device__ __forceinline__ bool finite() const {
     return kShortQuanta<C> ? nearest.finite() : zeros == 0;
