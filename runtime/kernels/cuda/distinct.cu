@@ -108,8 +108,8 @@ void forWindows(const DistinctProduct &p, int64_t floats, float *const *dvalues,
   int32_t weightRow = 0;
   for (size_t group = 0; group < p.groups.size(); ++group) {
     const DistinctGroup &of = p.groups[group];
-    const int64_t first = part, end = first + of.lookups;
-    for (; part < end; ++part, partials += chunksOf(p, of) * of.d * p.n, weightRow += static_cast<int32_t>(of.d)) {
+    const int64_t first = part;
+    for (; part < first + of.lookups; ++part) {
       if (window.count == each) {
         run(window);
         window.first = part;
@@ -123,6 +123,8 @@ void forWindows(const DistinctProduct &p, int64_t floats, float *const *dvalues,
                                       static_cast<int32_t>(p.columns[part]),
                                       static_cast<int32_t>(first),
                                       weightRow};
+      partials += chunksOf(p, of) * of.d * p.n;
+      weightRow += static_cast<int32_t>(of.d);
     }
   }
   if (window.count > 0)
