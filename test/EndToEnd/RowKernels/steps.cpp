@@ -127,6 +127,7 @@ void runSteps(const char *name, int64_t dim, int64_t floats, OnCpu onCpu,
   Gradients gradients(dim);
   float *values = shared<float>(3); // the rate, corrections of both moments
   SegmentReduction reduction("steps");
+  auto *made = shared<genrec::rt::cuda::SegmentSums>(1);
   for (int number = 1; number <= kSteps; ++number) {
     randomize(gradients.values, gradients.count * dim);
     values[0] = 0.05f / static_cast<float>(number);
@@ -138,11 +139,9 @@ void runSteps(const char *name, int64_t dim, int64_t floats, OnCpu onCpu,
                               gradients.count};
     void *arguments[] = {step, rows.hostRows, &sums, values, values + 1, values + 2};
     onCpu(static_cast<void *>(arguments), 0, kRows, 0);
-    onDevice(step, rows.deviceRows,
-             reduction.run(kRows, nullptr, dim,
-                           {gradients.values, dim, nullptr, nullptr, gradients.order},
-                           gradients.offsets, gradients.count, kStream),
-             values);
+    reduction.run(kRows, nullptr, dim, {gradients.values, dim, nullptr, nullptr, gradients.order},
+                  gradients.offsets, gradients.count, made, nullptr, kStream);
+    onDevice(step, rows.deviceRows, made, values);
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
   const bool isSame = rows.areSame() && !std::ranges::equal(rows.host, before);
