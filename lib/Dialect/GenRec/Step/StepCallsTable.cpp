@@ -72,32 +72,6 @@ static TableRowsOp findMaker(Value rows) {
       return rows.getDefiningOp<TableRowsOp>();
 }
 
-LogicalResult genrec::lowerCall(DistinctRowsOp op, StageBuilder &stage) {
-  EmitCBuilder b = stage.at(op);
-  std::string name = makeIdentifier(domainOf(op.getDomains().front()).getValue());
-  auto array = [&](StringRef what, Type element, ArrayRef<Value> values) {
-    return stage.makeArray(b.named(name + what.str()), element, values);
-  };
-  SmallVector<Value> handles, lookups, domains, rows;
-  for (Value of : op.getAllRows())
-    handles.push_back(stage.getPointer(of));
-  for (auto [count, domain, own] :
-       llvm::zip_equal(op.getLookups(), op.getDomains(), op.getHandles())) {
-    lookups.push_back(b.integer(count, b.i32()));
-    domains.push_back(stage.getDomain(domain));
-    rows.push_back(stage.getPointer(own));
-  }
-  Value places =
-      stage.getBuffer(getOwnBuffer(op, kPlacesSlot), b.opaque("void"), getPlacesName(op));
-  b.callVoid("genrec_rt_distinct_rows",
-             {stage.getStep(), stage.getDomainOf(op.getAllRows().front()),
-              b.integer(lookups.size(), b.i32()), array("_lookups", b.i32(), lookups),
-              array("_handles", b.pointer(b.opaque("float *const")), handles),
-              array("_domains", b.pointer(b.opaque("genrec_domain")), domains),
-              array("_rows", b.pointer(b.pointer(b.opaque("float"))), rows), places});
-  return success();
-}
-
 static FailureOr<TableOp> getTable(UniqueRowsOp op) {
   for (Value rows : op.getRows())
     if (TableRowsOp made = findMaker(rows))

@@ -38,17 +38,8 @@ struct Part {
   }
 };
 
-/// The factored parts of one width and one update, and the handles of their distinct rows.
-struct Group {
-  SmallVector<Part *> parts;
-  Value handles;
-};
-
-/// The operands of a product per distinct row, with one domain and values per group.
-struct Factors {
-  SmallVector<Value> domains, values;
-  SmallVector<int64_t> columns;
-};
+/// The factored parts of one width and one update.
+using Group = SmallVector<Part *>;
 
 /// A linear layer over concatenated columns, with its gradients.
 class Layer {
@@ -68,8 +59,7 @@ private:
   void matchPart(Part &part);
   bool hasOnlyUpdate(Part &part, SliceColumnsOp slice);
 
-  void buildFactors(OpBuilder &builder);
-  FlatSymbolRefAttr declareRows(const Group &group);
+  void findRows(OpBuilder &builder);
   Value loadRows(OpBuilder &builder, Value domain, Value handles);
   Value buildForward(OpBuilder &builder);
   void buildGradients();
@@ -86,7 +76,11 @@ private:
   SmallVector<Part> parts;
   /// By type of the rows and by their update.
   llvm::MapVector<std::pair<Type, Operation *>, Group> groups;
-  Factors factors;
+  /// The distinct rows of all groups, the values of each group's, and where the rows of each lookup
+  /// begin in the weight.
+  DistinctRowsOp distinct;
+  SmallVector<Value> values;
+  SmallVector<int64_t> columns;
   /// The concatenation of the other columns, and the rows of the weight for them.
   Value rest, restWeight;
 };
@@ -199,8 +193,8 @@ bool Layer::match(int64_t leastWidth) {
   }
   for (Part &part : parts)
     if (part.handles)
-      groups[{getElementTypeOrSelf(part.handles.getType()), part.update.getOperation()}]
-          .parts.push_back(&part);
+      groups[{getElementTypeOrSelf(part.handles.getType()), part.update.getOperation()}].push_back(
+          &part);
   // Their sum is stored and added: they must save enough products to be worth that.
   return !groups.empty() && getFactoredWidth() >= leastWidth;
 }
@@ -220,13 +214,6 @@ int64_t Layer::getFactoredWidth() const {
 // Forward
 //===----------------------------------------------------------------------===//
 
-/// Declares the domain of the distinct rows of a group.
-FlatSymbolRefAttr Layer::declareRows(const Group &group) {
-  return declareStepDomain(getModel(program), "distinct_" +
-                                                  getRowDomain(linear.getType()).getValue().str() +
-                                                  "_" + std::to_string(group.parts.front()->width));
-}
-
 /// The values of the rows `handles`.
 Value Layer::loadRows(OpBuilder &builder, Value domain, Value handles) {
   Location loc = linear.getLoc();
@@ -243,27 +230,25 @@ Value Layer::loadRows(OpBuilder &builder, Value domain, Value handles) {
 }
 
 /// Finds the distinct rows of the lookups and loads them.
-void Layer::buildFactors(OpBuilder &builder) {
+void Layer::findRows(OpBuilder &builder) {
+  std::string prefix = "distinct_" + getRowDomain(linear.getType()).getValue().str() + "_";
   SmallVector<SmallVector<Value>> rows;
   SmallVector<Type> domains, handles;
   for (auto &[key, group] : groups) {
     SmallVector<Value> &own = rows.emplace_back();
-    for (Part *part : group.parts) {
+    for (Part *part : group) {
       own.push_back(part->handles);
-      factors.columns.push_back(part->offset);
+      columns.push_back(part->offset);
     }
-    FlatSymbolRefAttr domain = declareRows(group);
+    FlatSymbolRefAttr domain =
+        declareStepDomain(getModel(program), prefix + std::to_string(group.front()->width));
     domains.push_back(DomainType::get(builder.getContext(), domain));
     handles.push_back(getRowsType(domain, {}, key.first));
   }
   SmallVector<ValueRange> ranges(rows.begin(), rows.end());
-  auto distinct = DistinctRowsOp::create(builder, linear.getLoc(), domains, handles, ranges);
-  factors.domains.assign(distinct.getDomains().begin(), distinct.getDomains().end());
-  for (auto [entry, domain, own] :
-       llvm::zip_equal(groups, distinct.getDomains(), distinct.getHandles())) {
-    entry.second.handles = own;
-    factors.values.push_back(loadRows(builder, domain, own));
-  }
+  distinct = DistinctRowsOp::create(builder, linear.getLoc(), domains, handles, ranges);
+  for (auto [domain, own] : llvm::zip_equal(distinct.getDomains(), distinct.getHandles()))
+    values.push_back(loadRows(builder, domain, own));
 }
 
 /// Splits the rows of a matrix at the boundaries between factored and other columns, and returns
@@ -305,29 +290,29 @@ static Value joinShared(OpBuilder &builder, Location loc, ArrayRef<Value> pieces
 Value Layer::buildForward(OpBuilder &builder) {
   Location loc = linear.getLoc();
   Type type = linear.getType();
-  SmallVector<Value> columns;
+  SmallVector<Value> others;
   int64_t width = 0;
   for (const Part &part : parts)
     if (!part.handles) {
-      columns.push_back(part.value);
+      others.push_back(part.value);
       width += part.width;
     }
   Value sum;
-  if (!columns.empty()) {
-    rest = columns.front();
-    if (columns.size() > 1 || getRowShape(rest.getType()).empty())
+  if (!others.empty()) {
+    rest = others.front();
+    if (others.size() > 1 || getRowShape(rest.getType()).empty())
       rest = ConcatColumnsOp::create(builder, concat.getLoc(),
                                      getRowsType(getRowDomain(type), {width}, builder.getF32Type()),
-                                     columns);
+                                     others);
     restWeight = joinShared(builder, loc, splitRest(builder, linear.getWeight()));
     sum = LinearOp::create(builder, loc, type, rest, restWeight, linear.getBias(),
                            /*transposed=*/false, linear.getBf16());
   }
-  buildFactors(builder);
-  Value ofLookups = DistinctLinearOp::create(builder, loc, type, factors.domains, factors.values,
-                                             linear.getWeight(), factors.columns, linear.getBf16());
+  findRows(builder);
+  Value ofLookups = DistinctLinearOp::create(builder, loc, type, distinct.getDomains(), values,
+                                             linear.getWeight(), columns, linear.getBf16());
   sum = sum ? AddOp::create(builder, loc, type, sum, ofLookups) : ofLookups;
-  if (columns.empty() && linear.getBias())
+  if (others.empty() && linear.getBias())
     sum = AddOp::create(builder, loc, type, sum, linear.getBias());
   return sum;
 }
@@ -354,7 +339,7 @@ Value Layer::joinWeightGradients(OpBuilder &builder, Value ofLookups) {
   };
   SmallVector<Part *> factored;
   for (auto &[key, group] : groups)
-    llvm::append_range(factored, group.parts);
+    llvm::append_range(factored, group);
   split(factored, ofLookups);
   if (rest) {
     // The gradient for the other columns is contiguous: splits it into its blocks.
@@ -401,13 +386,13 @@ void Layer::moveSlices() {
 
 /// The updates get each distinct row once, in the position of the group's first lookup.
 void Layer::replaceUpdates(ValueRange gradients) {
-  for (auto [entry, gradient] : llvm::zip_equal(groups, gradients)) {
-    Group &group = entry.second;
+  for (auto [entry, handles, gradient] :
+       llvm::zip_equal(groups, distinct.getHandles(), gradients)) {
     auto update = cast_if_present<UniqueRowsOp>(entry.first.second);
     if (!update)
       continue;
     llvm::SmallPtrSet<Value, 8> replaced;
-    for (Part *part : group.parts)
+    for (Part *part : entry.second)
       replaced.insert(part->gradient);
     SmallVector<Value> rows, by;
     bool isIn = false;
@@ -415,7 +400,7 @@ void Layer::replaceUpdates(ValueRange gradients) {
       bool isReplaced = replaced.contains(own);
       if (isReplaced && isIn)
         continue;
-      rows.push_back(isReplaced ? group.handles : row);
+      rows.push_back(isReplaced ? handles : row);
       by.push_back(isReplaced ? gradient : own);
       isIn |= isReplaced;
     }
@@ -434,9 +419,9 @@ void Layer::buildGradients() {
   OpBuilder builder(place);
   auto whole = cast<RankedTensorType>(linear.getWeight().getType());
   auto gradient = DistinctLinearGradOp::create(
-      builder, weightGradient.getLoc(), ValueRange(factors.values).getTypes(),
-      whole.clone({getFactoredWidth(), whole.getDimSize(1)}), factors.domains, factors.values,
-      linear.getWeight(), weightGradient.getY(), factors.columns, weightGradient.getBf16());
+      builder, weightGradient.getLoc(), ValueRange(values).getTypes(),
+      whole.clone({getFactoredWidth(), whole.getDimSize(1)}), distinct.getDomains(), values,
+      linear.getWeight(), weightGradient.getY(), columns, weightGradient.getBf16());
   builder.setInsertionPoint(weightGradient);
   weightGradient.getResult().replaceAllUsesWith(
       joinWeightGradients(builder, gradient.getDweight()));
