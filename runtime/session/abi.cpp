@@ -11,6 +11,7 @@
 #include "../embedding/segments.h"
 #include "device_step.h"
 #include "find_rows.h"
+#include "genrec_rt/kernels/shared/described_rows.h"
 #include "genrec_rt/kernels/shared/distinct_lookups.h"
 #include "lookup_counter.h"
 #include "non_finite.h"
@@ -174,15 +175,6 @@ void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables,
   slot.failure.record(error.what(), error.help());
 }
 
-/// A step domain of `count` rows, all of one list.
-void describeStepRows(genrec_domain *domain, int64_t count) {
-  domain->count = domain->max_length = count;
-  domain->offsets = nullptr;
-  domain->parent = nullptr;
-  domain->identity = nullptr;
-  domain->parent_domain = nullptr;
-}
-
 } // namespace
 
 extern "C" {
@@ -232,7 +224,7 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
           {table, parts, domains, handles, gradients, strides, parents, dim, all != 0, nullptr},
           touched, rows, segments);
     });
-  describeStepRows(touched, 0);
+  kernels::describeRows(touched, 0);
   guarded(slot, [&] {
     int64_t counts[kMostParts], total = 0;
     const int64_t *keys[kMostParts];
@@ -254,8 +246,8 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
       from.keys = areKeysKnown ? keys : nullptr;
       from.rowKeys = rowKeys;
     }
-    describeStepRows(touched,
-                     buildSegments(step->pool, from, slot.state().zeroRow(table), rows, segments));
+    kernels::describeRows(
+        touched, buildSegments(step->pool, from, slot.state().zeroRow(table), rows, segments));
     if (!slot.rankStep)
       touched->identity = identifyRows(slot, table, rows, touched->count, from.keys);
   });
@@ -286,14 +278,14 @@ void genrec_rt_distinct_rows(genrec_step *step, const genrec_domain *domain, int
       slot.onDevice->distinctRows({domain, inGroup, handles, distinct, rows, places});
     });
   for (int32_t group = 0; group < groups; ++group)
-    describeStepRows(distinct[group], 0);
+    kernels::describeRows(distinct[group], 0);
   guarded(slot, [&] {
     int64_t bytes = distinctScratchBytes(domain->count);
     findDistinct(step->pool, {domain->count, inGroup, handles}, rows, places,
                  [&] { return genrec_rt_thread_scratch(step, bytes); });
     const kernels::DistinctLookups found(places);
     for (int64_t group = 0, first = 0; group < groups; first += lookups[group++]) {
-      describeStepRows(distinct[group], found.from(first, lookups[group]).rows());
+      kernels::describeRows(distinct[group], found.from(first, lookups[group]).rows());
       slot.foundKeys.forget(rows[group], lookups[group] * domain->count);
     }
   });

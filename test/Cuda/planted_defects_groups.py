@@ -22,7 +22,7 @@ GROUPS = [
     Defect("each group has the rows of the first", LOOKUPS, FOUND, "found[begin + i]", "found[i]"),
     Defect("a group has the rows of those before, too", LOOKUPS, FOUND, "starts[groups.begins[blockIdx.y + 1]] - begin", "starts[groups.begins[blockIdx.y + 1]]"),
     Defect("groups of a later launch are added to the first", LOOKUPS, FOUND, "count = most = 0;", "most = 0;"),
-    Defect("distinct rows of the last group alone are counted", LOOKUPS, FOUND, "threadInGrid() > 0", "threadInGrid() > 0 || blockIdx.y + 1 < gridDim.y"),
+    Defect("distinct rows of the last group alone are counted", LOOKUPS, FOUND, "threadInGrid() == 0", "threadInGrid() == 0 && blockIdx.y + 1 == gridDim.y", behind="rows[i] = found[begin + i];"),
     Defect("parts of a later launch are added to the first", TOUCHED, PARTS, "count = most = 0;", "most = 0;"),
     Defect("the last parts are left out", TOUCHED, PARTS, "part + 1 < from.parts", "true"),
     Defect("parts of a later launch begin anew", TOUCHED, PARTS, "count = most = 0;", "count = most = first = 0;"),
@@ -30,7 +30,7 @@ GROUPS = [
     Defect("all copies of a launch are the first", COPIES, TOGETHER, "copies.of[blockIdx.z]", "copies.of[0]"),
     Defect("copies are aligned as the last one is", COPIES, TOGETHER, "haveUnits && hasUnits(c, kUnit)", "hasUnits(c, kUnit)"),
     Defect("copies are loaded as the last one is", COPIES, TOGETHER, "std::gcd(floats, floatsAtOnce(c))", "floatsAtOnce(c)"),
-    Defect("touched rows are not counted", "kernels/cuda/segment_sums.cu", "DistinctRows.*", "rows == nullptr", "true"),
+    Defect("touched rows are not counted", "kernels/cuda/segment_sums.cu", "DistinctRows.*", "rows != nullptr", "false"),
     # Mutants of the fourteenth seed.
     Defect("a warp's last row is not asked what it sees", "include/genrec_rt/kernels/cuda/attention/tile_terms.h", "AttentionMma.WideMasks", "warpBegin + 16", "warpBegin + 15", behind="hideUnseen("),
     Defect("a column of pools by itself is not put together", "include/genrec_rt/kernels/cuda/pools.h", "Pools.*", "added > 0 && i + 1 == Count", "added > 1 && i + 1 == Count"),

@@ -6,6 +6,7 @@
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/cuda/distinct.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/shared/described_rows.h"
 
 #include <numeric>
 
@@ -64,14 +65,8 @@ __global__ void __launch_bounds__(kThreads)
   auto *rows = reinterpret_cast<int64_t *>(groups.rows[blockIdx.y]);
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
     rows[i] = found[begin + i];
-  if (threadInGrid() > 0)
-    return;
-  genrec_domain *distinct = groups.distinct[blockIdx.y];
-  distinct->count = distinct->max_length = count;
-  distinct->offsets = nullptr;
-  distinct->parent = nullptr;
-  distinct->identity = nullptr;
-  distinct->parent_domain = nullptr;
+  if (threadInGrid() == 0)
+    kernels::describeRows(groups.distinct[blockIdx.y], count);
 }
 
 /// Launches giveRows for all groups.

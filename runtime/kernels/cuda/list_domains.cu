@@ -4,6 +4,7 @@
 
 #include "genrec_rt/identity.h"
 #include "genrec_rt/kernels/cuda/offsets.h"
+#include "genrec_rt/kernels/shared/described_rows.h"
 #include "length_scan.h"
 
 namespace genrec::rt::cuda {
@@ -134,12 +135,7 @@ template <class Lists> void make(const Lists &from, const NewLists &made, cudaSt
 }
 
 __global__ void describeRoot(genrec_domain *domain, int64_t count) {
-  domain->count = count;
-  domain->offsets = nullptr;
-  domain->parent = nullptr;
-  domain->identity = nullptr;
-  domain->parent_domain = nullptr;
-  domain->max_length = count;
+  kernels::describeRows(domain, count);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 //===- segment_sums.cu - Sums of the gradients of distinct rows -----------===//
 
 #include "genrec_rt/kernels/cuda/segment_sums.h"
+#include "genrec_rt/kernels/shared/described_rows.h"
 
 #include "segment_pieces.h"
 
@@ -12,13 +13,8 @@ namespace {
 __global__ void describeSums(SegmentSums from, SegmentSums *to, const uint32_t *used,
                              genrec_domain *rows) {
   *to = from;
-  if (rows == nullptr)
-    return;
-  rows->count = rows->max_length = *used;
-  rows->offsets = nullptr;
-  rows->parent = nullptr;
-  rows->identity = nullptr;
-  rows->parent_domain = nullptr;
+  if (rows != nullptr)
+    kernels::describeRows(rows, *used);
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/offsets.h"
+#include "genrec_rt/kernels/shared/described_rows.h"
 #include "genrec_rt/kernels/shared/hash.h"
 #include "genrec_rt/slices.h"
 
@@ -319,11 +320,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void describeKernel(genrec_domain *domain, const int64_t *count) {
-  domain->count = domain->max_length = *count;
-  domain->offsets = nullptr;
-  domain->parent = nullptr;
-  domain->identity = nullptr;
-  domain->parent_domain = nullptr;
+  kernels::describeRows(domain, *count);
 }
 
 template <class T> __global__ void __launch_bounds__(kThreads) numberKernel(T *to, int64_t count) {

@@ -10,17 +10,9 @@
 #include "genrec_rt/kernels/cuda/concat.h"
 #include "genrec_rt/kernels/cuda/list_rows.h"
 #include "genrec_rt/kernels/cuda/step.h"
+#include "genrec_rt/kernels/shared/described_rows.h"
 
 namespace genrec::rt::kernels {
-
-/// A domain of `count` rows that the host knows, all of one list.
-inline void describeRows(genrec_domain *domain, int64_t count) {
-  domain->count = domain->max_length = count;
-  domain->offsets = nullptr;
-  domain->parent = nullptr;
-  domain->identity = nullptr;
-  domain->parent_domain = nullptr;
-}
 
 /// A domain of lists below `above` that a call makes: the host knows its arrays and that no list
 /// has more than `longest` rows, not how many there are.
