@@ -13,6 +13,11 @@
 
 namespace genrec {
 
+/// Elements of a row of `value`, as costs count them.
+inline double getWidth(mlir::Value value) {
+  return static_cast<double>(getRowSize(value.getType()));
+}
+
 /// The StepOpInterface of `OpT`, implemented by `ModelT`. `lower` calls the overload of `lowerCall`
 /// for the op, if there is one.
 template <typename ModelT, typename OpT>

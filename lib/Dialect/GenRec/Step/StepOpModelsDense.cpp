@@ -35,8 +35,6 @@ template <typename ModelT, typename OpT> struct DenseModel : StepModel<ModelT, O
   }
 };
 
-double getWidth(Value value) { return static_cast<double>(getRowSize(value.getType())); }
-
 //===----------------------------------------------------------------------===//
 // Matrix products
 //===----------------------------------------------------------------------===//

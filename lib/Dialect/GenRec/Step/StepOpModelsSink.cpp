@@ -11,8 +11,6 @@ using namespace genrec;
 
 namespace {
 
-double getWidth(Value value) { return static_cast<double>(getRowSize(value.getType())); }
-
 int64_t getItemRows(Value items, const StepSizes &sizes) {
   return sizes.getRows(getRowDomain(items.getType()));
 }
