@@ -14,7 +14,7 @@
 namespace genrec {
 
 /// Elements of a row of `value`, as costs count them.
-inline double getWidth(mlir::Value value) {
+inline double getRowWidth(mlir::Value value) {
   return static_cast<double>(getRowSize(value.getType()));
 }
 

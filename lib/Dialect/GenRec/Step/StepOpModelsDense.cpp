@@ -62,7 +62,8 @@ template <typename OpT> struct LinearStep : DenseModel<LinearStep<OpT>, OpT> {
   }
   void addCosts(Operation *op, StepCosts &costs) const {
     costs.addOperandsAndResults(op);
-    costs.getOwn().productFlops += 2 * getWidth(cast<OpT>(op).getX()) * getWidth(op->getResult(0));
+    costs.getOwn().productFlops +=
+        2 * getRowWidth(cast<OpT>(op).getX()) * getRowWidth(op->getResult(0));
   }
   int64_t getScratchBytes(Operation *op, const StepSizes &) const {
     return rt::matmulScratchBound(getRowSize(cast<OpT>(op).getX().getType()),
@@ -85,7 +86,7 @@ struct WeightGradientStep : DenseModel<WeightGradientStep, WeightGradientOp> {
   void addCosts(Operation *op, StepCosts &costs) const {
     auto gradient = cast<WeightGradientOp>(op);
     costs.addOperandsAndResults(op);
-    costs.getOwn().productFlops += 2 * getWidth(gradient.getX()) * getWidth(gradient.getY());
+    costs.getOwn().productFlops += 2 * getRowWidth(gradient.getX()) * getRowWidth(gradient.getY());
   }
   int64_t getScratchBytes(Operation *op, const StepSizes &) const {
     auto gradient = cast<WeightGradientOp>(op);
@@ -110,12 +111,12 @@ void addFactorCosts(ValueRange values, Value sums, size_t lookups, double produc
                     StepCosts &costs) {
   for (Value of : values)
     costs.get(getRowDomain(of.getType())).productFlops +=
-        2 * products * getWidth(of) * getWidth(sums);
+        2 * products * getRowWidth(of) * getRowWidth(sums);
   OpCost &row = costs.get(getRowDomain(sums.getType()));
   auto count = static_cast<double>(lookups);
   row.bytes += 4 * count;
-  row.gatheredBytes += 4 * count * getWidth(sums);
-  row.flops += count * getWidth(sums);
+  row.gatheredBytes += 4 * count * getRowWidth(sums);
+  row.flops += count * getRowWidth(sums);
 }
 
 /// The most bytes that a group of lookups needs, whose calls follow each other.
@@ -164,9 +165,9 @@ struct DotInteractionStep : DenseModel<DotInteractionStep, DotInteractionOp> {
   void addCosts(Operation *op, StepCosts &costs) const {
     auto interaction = cast<DotInteractionOp>(op);
     costs.addOperandsAndResults(op);
-    costs.getOwn().productFlops += 2 * getWidth(interaction.getX()) /
+    costs.getOwn().productFlops += 2 * getRowWidth(interaction.getX()) /
                                    static_cast<double>(interaction.getCount()) *
-                                   getWidth(interaction.getResult());
+                                   getRowWidth(interaction.getResult());
   }
 };
 
@@ -174,9 +175,9 @@ struct DotInteractionGradStep : DenseModel<DotInteractionGradStep, DotInteractio
   void addCosts(Operation *op, StepCosts &costs) const {
     auto interaction = cast<DotInteractionGradOp>(op);
     costs.addOperandsAndResults(op);
-    costs.getOwn().productFlops += 4 * getWidth(interaction.getX()) /
+    costs.getOwn().productFlops += 4 * getRowWidth(interaction.getX()) /
                                    static_cast<double>(interaction.getCount()) *
-                                   getWidth(interaction.getGradient());
+                                   getRowWidth(interaction.getGradient());
   }
 };
 
@@ -186,7 +187,7 @@ struct DotInteractionGradStep : DenseModel<DotInteractionGradStep, DotInteractio
 
 // Forward: scores and their product with v. Backward: scores again, and four products.
 template <typename OpT> double getFlopsPerPair(OpT attention, bool isGradient) {
-  double qk = getWidth(attention.getQ()), v = getWidth(attention.getV());
+  double qk = getRowWidth(attention.getQ()), v = getRowWidth(attention.getV());
   return isGradient ? 2 * (3 * qk + 2 * v) : 2 * (qk + v);
 }
 

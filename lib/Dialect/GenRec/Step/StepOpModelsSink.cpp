@@ -26,7 +26,8 @@ struct ScoresStep : ScoringModel<ScoresStep, ScoresOp> {
   void addCosts(Operation *op, StepCosts &costs) const {
     auto scores = cast<ScoresOp>(op);
     costs.addOperandsAndResults(op);
-    costs.getOwn().productFlops += 2 * getWidth(scores.getQuery()) * getWidth(scores.getResult());
+    costs.getOwn().productFlops +=
+        2 * getRowWidth(scores.getQuery()) * getRowWidth(scores.getResult());
   }
   int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
     auto scores = cast<ScoresOp>(op);
@@ -39,7 +40,8 @@ struct ScoresGradStep : StepModel<ScoresGradStep, ScoresGradOp> {
   void addCosts(Operation *op, StepCosts &costs) const {
     auto scores = cast<ScoresGradOp>(op);
     costs.addOperandsAndResults(op);
-    costs.getOwn().productFlops += 4 * getWidth(scores.getQuery()) * getWidth(scores.getGradient());
+    costs.getOwn().productFlops +=
+        4 * getRowWidth(scores.getQuery()) * getRowWidth(scores.getGradient());
   }
   int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
     auto scores = cast<ScoresGradOp>(op);
