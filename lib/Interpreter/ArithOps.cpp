@@ -215,7 +215,7 @@ static Error evaluateCmpI(Evaluator &e, arith::CmpIOp op) {
   return Error::success();
 }
 
-static Error evaluateSelect(Evaluator &e, arith::SelectOp op) {
+static Error evaluateArithSelect(Evaluator &e, arith::SelectOp op) {
   const Tensor &condition = e.get(op.getCondition());
   const Tensor &onTrue = e.get(op.getTrueValue()), &onFalse = e.get(op.getFalseValue());
   BroadcastShape shape({&condition, &onTrue, &onFalse});
@@ -469,7 +469,7 @@ void interpreter::addArithOps(HandlerMap &map) {
   map.add<arith::ConstantOp, evaluateConstant>();
   map.add<arith::CmpFOp, evaluateCmpF>();
   map.add<arith::CmpIOp, evaluateCmpI>();
-  map.add<arith::SelectOp, evaluateSelect>();
+  map.add<arith::SelectOp, evaluateArithSelect>();
   map.addGeneric<arith::ExtFOp>(evaluateCopy);
   map.add<arith::TruncFOp, evaluateTruncF>();
   map.addGeneric<arith::TruncIOp>(evaluateCopy);

@@ -81,8 +81,9 @@ double Evaluator::perturbedSum(double sum, double squares) const {
   return sum + getFraction(sum, options.perturbation) * 0x1.0p-24 * std::sqrt(squares);
 }
 
-/// With double as with float, as machines round f32: to float first.
-static double roundToBf16(double value) {
+/// With double as with float, as machines round f32: to float first. Factors of products that are
+/// subnormal are 0.
+static double roundFactorToBf16(double value) {
   float single = static_cast<float>(value);
   if (!std::isfinite(single))
     return single;
@@ -98,7 +99,7 @@ double Evaluator::coarse(double value, double most) const {
 }
 
 double Evaluator::toBf16(double value) const {
-  return options.coarseFactors ? coarse(value, 0x1.0p-8) : roundToBf16(value);
+  return options.coarseFactors ? coarse(value, 0x1.0p-8) : roundFactorToBf16(value);
 }
 
 // A rounding error before may give another bfloat16: the next one, at most 2^-7 away.

@@ -21,7 +21,7 @@ namespace genrec::rt {
 namespace {
 
 constexpr const char *kLockFile = "checkpoint.lock";
-constexpr size_t kMostBytes = 4096;
+constexpr size_t kMostHolderBytes = 4096;
 
 std::string hostName() {
   char name[256] = {};
@@ -39,7 +39,7 @@ std::string now() {
 
 /// What the holder wrote; an empty object where that cannot be read.
 Json readHolder(int descriptor) {
-  std::string text(kMostBytes, ' ');
+  std::string text(kMostHolderBytes, ' ');
   ssize_t got = pread(descriptor, text.data(), text.size(), 0);
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);
   Json holder = Json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -33,7 +33,7 @@ std::optional<std::string> readTextFile(const std::string &path) {
   std::string text;
   char piece[1 << 16];
   while (true) {
-    ssize_t got = read(descriptor, piece, sizeof piece);
+    ssize_t got = ::read(descriptor, piece, sizeof piece);
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0) {

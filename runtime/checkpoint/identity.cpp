@@ -13,10 +13,6 @@ namespace {
 /// Differences that are listed; the others are counted.
 constexpr size_t kMostListed = 6;
 
-std::string words(const Json &value) {
-  return value.is_string() ? value.get<std::string>() : toText(value);
-}
-
 /// The names under `key` in either that have other values, as "<what> 'x' was a, is b".
 void compareByName(const Json &was, const Json &is, const char *key, const std::string &what,
                    std::vector<std::string> &differences) {

@@ -45,7 +45,7 @@ std::string count(int64_t number, const std::string &what) {
   return withThousands(number) + " " + what + (number == 1 ? "" : "s");
 }
 
-int64_t bytesOf(const SafetensorsReader &file) {
+int64_t fileBytes(const SafetensorsReader &file) {
   return static_cast<int64_t>(fs::file_size(file.path()));
 }
 
@@ -69,7 +69,7 @@ std::string describe(const CheckpointReader &reader) {
   std::string text = "step " + withThousands(static_cast<int64_t>(reader.state().step)) +
                      ", epoch " + std::to_string(reader.state().epoch) + ", " +
                      (isFull ? "full" : "incremental, built on " + base) + ", " +
-                     withThousands(bytesOf(file)) + " bytes";
+                     withThousands(fileBytes(file)) + " bytes";
   if (std::optional<int64_t> seconds = reader.state().clock.seconds)
     text += ", clock at " + describeTime(*seconds);
   for (const std::string &table : tableNames(file)) {
@@ -218,7 +218,7 @@ std::vector<Verified> verifyCheckpoint(const std::string &path) {
       CheckpointReader reader(named.folder, name);
       reader.verify();
       found.push_back(
-          {name + ": whole, " + withThousands(bytesOf(reader.tensors())) + " bytes", true});
+          {name + ": whole, " + withThousands(fileBytes(reader.tensors())) + " bytes", true});
     } catch (const Error &error) {
       found.push_back({name + ": " + error.what(), false});
     }

@@ -15,19 +15,19 @@ namespace genrec::rt {
 
 namespace {
 
-constexpr int64_t kBlock = TensorDigest::kBlockBytes;
+constexpr int64_t kDigestBytes = TensorDigest::kBlockBytes;
 
-int64_t blocksUpTo(int64_t bytes) { return (bytes + kBlock - 1) / kBlock; }
+int64_t blocksUpTo(int64_t bytes) { return (bytes + kDigestBytes - 1) / kDigestBytes; }
 
 /// The bytes at the begin of rank r's share that are of a block which begins in another share.
 int64_t headBytes(const SharedTensor &tensor, int32_t rank) {
   int64_t begin = tensor.bounds[rank], end = tensor.bounds[rank + 1];
-  return std::min(end, blocksUpTo(begin) * kBlock) - begin;
+  return std::min(end, blocksUpTo(begin) * kDigestBytes) - begin;
 }
 
 /// The rank in whose share the block of rank r's head begins.
 int32_t ownerOfHead(const SharedTensor &tensor, int32_t rank) {
-  int64_t begin = tensor.bounds[rank] / kBlock * kBlock;
+  int64_t begin = tensor.bounds[rank] / kDigestBytes * kDigestBytes;
   return static_cast<int32_t>(std::upper_bound(tensor.bounds.begin(), tensor.bounds.end(), begin) -
                               tensor.bounds.begin() - 1);
 }
@@ -113,15 +113,15 @@ void SharedWriter::writeShare(const SharedTensor &tensor, const std::string &res
   if (at < end)
     file->seek(begin + at);
   while (at < end) {
-    bool isHead = at % kBlock != 0; // of a block that is another rank's
-    int64_t next = std::min(end, (at / kBlock + 1) * kBlock);
+    bool isHead = at % kDigestBytes != 0; // of a block that is another rank's
+    int64_t next = std::min(end, (at / kDigestBytes + 1) * kDigestBytes);
     buffer.resize(static_cast<size_t>(next - at));
     tensor.read(at, next, buffer.data());
     if (isStoredFloat(tensor.dtype))
       noteNonFinite(seen, {tensor.name, rowElements, at, bytesOf(tensor.dtype)}, buffer.data(),
                     next - at, finiteOnly);
     file->write(buffer.data(), next - at);
-    if (next % kBlock != 0) // the last one
+    if (next % kDigestBytes != 0) // the last one
       buffer += rest;
     if (!isHead)
       sums.push_back(checksumOf(buffer.data(), static_cast<int64_t>(buffer.size())));
@@ -202,7 +202,7 @@ TensorDigest SharedWriter::write(const std::string &path, const std::string &hea
 std::vector<int64_t> divideBlocks(int64_t bytes, int32_t ranks) {
   std::vector<int64_t> bounds;
   for (int32_t rank = 0; rank <= ranks; ++rank)
-    bounds.push_back(std::min(bytes, blocksUpTo(bytes) * rank / ranks * kBlock));
+    bounds.push_back(std::min(bytes, blocksUpTo(bytes) * rank / ranks * kDigestBytes));
   return bounds;
 }
 
@@ -211,8 +211,8 @@ void addTensors(SafetensorsWriter &writer, const std::vector<SharedTensor> &tens
     writer.add(tensor.name, tensor.dtype, tensor.shape,
                [bytes = tensor.bytes(), read = tensor.read](const SafetensorsWriter::Put &put) {
                  std::string block;
-                 for (int64_t at = 0; at < bytes; at += kBlock) {
-                   int64_t end = std::min(bytes, at + kBlock);
+                 for (int64_t at = 0; at < bytes; at += kDigestBytes) {
+                   int64_t end = std::min(bytes, at + kDigestBytes);
                    block.resize(static_cast<size_t>(end - at));
                    read(at, end, block.data());
                    put(block.data(), end - at);

@@ -10,7 +10,7 @@ namespace {
 
 /// Bytes that go to the host at once, and that all copies of a save may take.
 constexpr int64_t kPieceBytes = int64_t(8) << 20;
-constexpr int64_t kMostBytes = int64_t(512) << 20;
+constexpr int64_t kMostCopyBytes = int64_t(512) << 20;
 
 } // namespace
 
@@ -78,7 +78,7 @@ const StoreCopy *StoreCopies::of(const TableView &table) {
     return nullptr;
   auto [at, isNew] = copies.try_emplace(&store);
   const int64_t wanted = isNew ? StoreCopy::bytesOf(store) : 0;
-  if (isNew && bytes + wanted <= kMostBytes) {
+  if (isNew && bytes + wanted <= kMostCopyBytes) {
     bytes += wanted;
     at->second.emplace(store);
   }

@@ -24,7 +24,7 @@ struct Entry {
   std::string text, name, path, source; ///< `name` is "" where everything is meant
 };
 
-bool isThere(const std::string &path) {
+bool pathExists(const std::string &path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
@@ -33,7 +33,7 @@ bool isThere(const std::string &path) {
 void splitSource(const std::string &text, Entry &entry) {
   entry.path = text;
   size_t colon = text.rfind(':');
-  if (isThere(text) || colon == std::string::npos || !isThere(text.substr(0, colon)))
+  if (pathExists(text) || colon == std::string::npos || !pathExists(text.substr(0, colon)))
     return;
   entry.path = text.substr(0, colon);
   entry.source = text.substr(colon + 1);
@@ -43,7 +43,7 @@ Entry parseEntry(const std::string &text) {
   Entry entry;
   entry.text = text;
   size_t equals = text.find('=');
-  if (isThere(text) || equals == std::string::npos || equals == 0) {
+  if (pathExists(text) || equals == std::string::npos || equals == 0) {
     entry.path = text;
     return entry;
   }
@@ -53,7 +53,7 @@ Entry parseEntry(const std::string &text) {
 }
 
 void requireThere(const Entry &entry) {
-  if (!isThere(entry.path))
+  if (!pathExists(entry.path))
     throw Error("--init " + entry.text + ": there is no file or folder '" + entry.path + "'",
                 "it takes <path>, <name>=<path> or <name>=<path>:<its name there>");
 }
@@ -374,10 +374,10 @@ std::vector<std::string> warmStartFiles(const std::vector<std::string> &entries)
   std::vector<std::string> files;
   for (const std::string &text : entries) {
     Entry entry = parseEntry(text);
-    if (isThere(entry.source))
+    if (pathExists(entry.source))
       files.push_back(entry.source);
     try {
-      if (isThere(entry.path))
+      if (pathExists(entry.path))
         for (const std::string &file : tensorFiles(entry.path))
           files.push_back(file);
     } catch (const Error &) {

@@ -18,6 +18,11 @@ template <class AnyJson> std::string toText(const AnyJson &json, int indent = -1
   return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
 }
 
+/// A string as it is, another value as toText.
+inline std::string words(const Json &value) {
+  return value.is_string() ? value.get<std::string>() : toText(value);
+}
+
 } // namespace genrec::rt
 
 #endif // GENREC_RT_CORE_JSON_H

@@ -5,6 +5,7 @@
 #include "../core/aside_file.h"
 #include "../core/checksum.h"
 #include "content_checksum.h"
+#include "file_identity.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +19,6 @@ namespace genrec::rt {
 
 namespace {
 
-constexpr int64_t kTailBytes = 8;     ///< of Parquet: length of the footer, "PAR1"
 constexpr int64_t kSampleBytes = 4096; ///< at each place that is looked at beside the footer
 constexpr int64_t kSamples = 4;
 
@@ -54,9 +54,9 @@ std::string readPiece(int descriptor, const std::string &path, int64_t offset, i
 /// other values, so that some of the bytes before it are looked at, too.
 std::string characteristicBytes(int descriptor, const std::string &path, int64_t size) {
   uint32_t footer = 0;
-  if (size >= kTailBytes)
-    std::memcpy(&footer, readPiece(descriptor, path, size - kTailBytes, 4).data(), 4);
-  int64_t body = std::max<int64_t>(0, size - kTailBytes - static_cast<int64_t>(footer));
+  if (size >= kParquetTailBytes)
+    std::memcpy(&footer, readPiece(descriptor, path, size - kParquetTailBytes, 4).data(), 4);
+  int64_t body = std::max<int64_t>(0, size - kParquetTailBytes - static_cast<int64_t>(footer));
   std::string bytes = readPiece(descriptor, path, body, size - body);
   if (body <= kSamples * kSampleBytes)
     return bytes + readPiece(descriptor, path, 0, body);

@@ -21,9 +21,6 @@ namespace genrec::rt {
 
 namespace {
 
-/// A Parquet file ends with the length of its footer, 4 bytes, and a magic word of 4.
-constexpr int64_t kTailBytes = 8;
-
 constexpr const char *kTextEndings[] = {".csv", ".tsv", ".dat", ".txt", ".gz", ".zst"};
 
 [[noreturn]] void throwUnreadable(const std::string &path, const std::string &why) {
@@ -47,19 +44,19 @@ void readAll(int descriptor, const std::string &path, char *to, int64_t bytes, i
 }
 
 uint64_t footerChecksumOf(int descriptor, const std::string &path, int64_t size) {
-  char tail[kTailBytes];
-  if (size < 2 * kTailBytes)
+  char tail[kParquetTailBytes];
+  if (size < 2 * kParquetTailBytes)
     throwUnreadable(path, "it has " + std::to_string(size) + " bytes");
-  readAll(descriptor, path, tail, kTailBytes, size - kTailBytes);
+  readAll(descriptor, path, tail, kParquetTailBytes, size - kParquetTailBytes);
   if (std::memcmp(tail + 4, "PAR1", 4) != 0)
     throwUnreadable(path, "it does not end as Parquet files do");
   uint32_t length = 0;
   std::memcpy(&length, tail, sizeof length);
-  if (int64_t(length) > size - kTailBytes)
+  if (int64_t(length) > size - kParquetTailBytes)
     throwUnreadable(path, "its footer should have " + std::to_string(length) +
                               " bytes, the file has " + std::to_string(size));
   std::string footer(length, '\0');
-  readAll(descriptor, path, footer.data(), length, size - kTailBytes - length);
+  readAll(descriptor, path, footer.data(), length, size - kParquetTailBytes - length);
   return static_cast<uint64_t>(
       kernels::hashXxh3(genrec_string{footer.data(), int64_t(length)}, /*seed=*/0, /*bits=*/63));
 }

@@ -8,6 +8,9 @@
 
 namespace genrec::rt {
 
+/// A Parquet file ends with the length of its footer, 4 bytes, and a magic word of 4.
+inline constexpr int64_t kParquetTailBytes = 8;
+
 /// Identifies a version of a Parquet file. A run opens its files many times; the footer of one
 /// version and row groups of another would decode to wrong rows.
 struct FileIdentity {

@@ -199,7 +199,7 @@ void addPattern(const std::string &pattern, std::vector<std::string> &files, Not
 bool isPattern(const std::string &entry) { return entry.find_first_of("*?[") != std::string::npos; }
 
 /// Whether all of `entry`, commas included, is an existing path or a pattern with matches.
-bool isThere(const std::string &entry) {
+bool isPathOrPattern(const std::string &entry) {
   std::error_code ignored;
   if (fs::exists(entry, ignored))
     return true;
@@ -260,7 +260,7 @@ void addEntry(const std::string &entry, std::vector<std::string> &files, Notes *
   requireReachable(entry);
   if (entry.find(',') == std::string::npos)
     return entry.empty() ? void() : addOne(entry, files, notes);
-  if (isThere(entry))
+  if (isPathOrPattern(entry))
     return addOne(entry, files, notes);
   for (size_t begin = 0; begin <= entry.size();) {
     size_t comma = std::min(entry.find(',', begin), entry.size());

@@ -2,6 +2,7 @@
 
 #include "leaf_values.h"
 
+#include "../core/floor_divide.h"
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/shared/row_values.h"
@@ -19,10 +20,6 @@ namespace genrec::rt {
 namespace {
 
 using arrow::Type;
-
-int64_t floorDivide(int64_t value, int64_t by) {
-  return value / by - (value % by != 0 && value < 0);
-}
 
 int64_t unitsPerSecond(arrow::TimeUnit::type unit) {
   switch (unit) {

@@ -13,7 +13,6 @@
 
 #include <bit>
 #include <cstring>
-#include <numeric>
 
 namespace genrec::rt {
 
@@ -55,39 +54,35 @@ int64_t distinctBytes(int64_t parts, int64_t capacity) {
 
 int64_t distinctScratchBytes(int64_t count) { return 4 * slotsFor(count); }
 
-int64_t LookupGroups::parts() const {
-  return std::accumulate(groups.begin(), groups.end(), int64_t(0));
-}
-
-/// Where there is room for the rows of list `part`.
-static float **roomFor(const LookupGroups &lookups, float **const *rows, int64_t part) {
+/// Where there is room for the rows of lookup `part`, of `count` handles.
+static float **roomFor(const LookupGroups &lookups, int64_t count, int64_t part) {
   size_t group = 0;
   for (; part >= lookups.groups[group]; ++group)
     part -= lookups.groups[group];
-  return rows[group] + part * lookups.count;
+  return lookups.rows[group] + part * count;
 }
 
-void findDistinct(genrec_rt_pool *pool, const LookupGroups &lookups, float **const *rows,
-                  void *places, const std::function<void *()> &scratch) {
-  const int64_t count = lookups.count, parts = lookups.parts();
+void findDistinct(genrec_rt_pool *pool, int64_t count, const LookupGroups &lookups,
+                  const std::function<void *()> &scratch) {
+  const int64_t parts = lookups.parts();
   if (count > kMostDistinctRows)
     throw Error("a batch has " + withThousands(count) + " rows of a list whose lookups are "
                 "numbered, more than " + withThousands(kMostDistinctRows),
                 "use a smaller --batch");
-  auto *header = static_cast<int64_t *>(places);
+  auto *header = static_cast<int64_t *>(lookups.places);
   header[0] = parts;
   header[1] = count;
   int64_t *starts = header + 2;
   auto *index = reinterpret_cast<int32_t *>(starts + parts + 1);
   parallelFor(pool, parts, 1, [&](int64_t part, int64_t, int64_t) {
     starts[part + 1] =
-        numberRows(count, lookups.handles[part], roomFor(lookups, rows, part),
+        numberRows(count, lookups.handles[part], roomFor(lookups, count, part),
                    index + part * count, static_cast<uint32_t *>(scratch()));
   });
   starts[0] = 0;
   int64_t part = 0;
   for (size_t group = 0; group < lookups.groups.size(); ++group) {
-    float **to = rows[group];
+    float **to = lookups.rows[group];
     const float *const *from = to;
     for (const int64_t end = part + lookups.groups[group]; part < end; ++part, from += count) {
       const int64_t size = starts[part + 1];

@@ -3,11 +3,11 @@
 #ifndef GENREC_RT_EMBEDDING_DISTINCT_H
 #define GENREC_RT_EMBEDDING_DISTINCT_H
 
+#include "genrec_rt/lookup_groups.h"
 #include "genrec_rt/parallel.h"
 
 #include <cstdint>
 #include <functional>
-#include <span>
 
 namespace genrec::rt {
 
@@ -20,21 +20,12 @@ int64_t distinctBytes(int64_t parts, int64_t capacity);
 /// Bytes of scratch that each thread needs for lookups over `count` rows.
 int64_t distinctScratchBytes(int64_t count);
 
-/// The lists of `count` handles whose distinct rows are found, groups[g] of them in group g.
-struct LookupGroups {
-  int64_t count = 0;
-  std::span<const int32_t> groups;
-  float *const *const *handles = nullptr; ///< of each list
-
-  int64_t parts() const;
-};
-
-/// Fills rows[g] (room for groups[g] * count) with the distinct rows of each list of group g, in
-/// the order of first appearance, list by list, and `places` with what kernels/cpu/distinct.h
-/// reads. Throws Error where there are more than kMostDistinctRows rows. `scratch` gives the
-/// calling thread distinctScratchBytes(count) bytes.
-void findDistinct(genrec_rt_pool *pool, const LookupGroups &lookups, float **const *rows,
-                  void *places, const std::function<void *()> &scratch);
+/// Fills the rows of each group (room for those of all its lookups) with the distinct rows of each
+/// lookup, of `count` handles, in the order of first appearance, lookup by lookup, and `places`
+/// with what kernels/cpu/distinct.h reads. Throws Error where there are more than
+/// kMostDistinctRows rows. `scratch` gives the calling thread distinctScratchBytes(count) bytes.
+void findDistinct(genrec_rt_pool *pool, int64_t count, const LookupGroups &lookups,
+                  const std::function<void *()> &scratch);
 
 } // namespace genrec::rt
 

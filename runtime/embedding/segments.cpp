@@ -13,7 +13,7 @@ namespace genrec::rt {
 
 namespace {
 
-constexpr int64_t kCheckGrain = 1024;
+constexpr int64_t kRunGrain = 1024;
 constexpr int64_t kSumGrain = 64;
 using kernels::kSegmentPartShift;
 constexpr int64_t kRowMask = (int64_t(1) << kSegmentPartShift) - 1;
@@ -89,7 +89,7 @@ void markTouched(genrec_rt_pool *pool, const GradientParts &parts, const float *
   }
   runBegins[runs] = parts.parts;
   parallelParts(
-      pool, runs, kCheckGrain, starts, [&](int64_t run) { return parts.counts[runBegins[run]]; },
+      pool, runs, kRunGrain, starts, [&](int64_t run) { return parts.counts[runBegins[run]]; },
       [&](int64_t run, int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row)
           for (int32_t part = runBegins[run]; part < runBegins[run + 1]; ++part) {

@@ -26,8 +26,6 @@ using namespace genrec::rt;
 
 namespace {
 
-constexpr int64_t kCheckGrain = 4096;
-
 inline bool isBeyond(int64_t id, int64_t bits) {
   return bits < 64 && static_cast<uint64_t>(id) >> bits != 0;
 }
@@ -272,16 +270,14 @@ void genrec_rt_distinct_rows(genrec_step *step, const genrec_domain *domain, int
                              const int32_t *lookups, float *const *const *handles,
                              genrec_domain *const *distinct, float **const *rows, void *places) {
   StepSlot &slot = StepSlot::of(step);
-  const std::span inGroup(lookups, static_cast<size_t>(groups));
+  const LookupGroups of{std::span(lookups, static_cast<size_t>(groups)), handles, rows, places};
   if (slot.onDevice)
-    return guarded(slot, [&] {
-      slot.onDevice->distinctRows({domain, inGroup, handles, distinct, rows, places});
-    });
+    return guarded(slot, [&] { slot.onDevice->distinctRows({of, domain, distinct}); });
   for (int32_t group = 0; group < groups; ++group)
     kernels::describeRows(distinct[group], 0);
   guarded(slot, [&] {
     int64_t bytes = distinctScratchBytes(domain->count);
-    findDistinct(step->pool, {domain->count, inGroup, handles}, rows, places,
+    findDistinct(step->pool, domain->count, of,
                  [&] { return genrec_rt_thread_scratch(step, bytes); });
     const kernels::DistinctLookups found(places);
     for (int64_t group = 0, first = 0; group < groups; first += lookups[group++]) {

@@ -12,9 +12,7 @@
 namespace genrec::rt {
 
 namespace {
-
-constexpr int64_t kAlignment = 64;
-
+constexpr int64_t kLeastBytes = 64; ///< what allocateAligned gives at least
 } // namespace
 
 ArenaLayout layOut(std::span<const genrec_buffer_desc> buffers,
@@ -48,7 +46,7 @@ void Arena::release() {
 char *Arena::ensure(int64_t bytes) {
   if (bytes > room || !memory) {
     release();
-    int64_t wanted = std::max<int64_t>(bytes, kAlignment);
+    int64_t wanted = std::max(bytes, kLeastBytes);
     memory =
         static_cast<char *>(device ? device->allocate("arena", wanted) : allocateAligned(wanted));
     room = wanted;

@@ -413,7 +413,7 @@ void DeviceStep::identifyRows(int32_t table, float *const *rows, int64_t capacit
 }
 
 void DeviceStep::distinctRows(const DeviceLookups &lookups) {
-  for (size_t group = 0; group < lookups.groups.size(); ++group)
+  for (size_t group = 0; group < lookups.of.groups.size(); ++group)
     describeCounted(lookups.distinct[group]);
   device.distinctRows(lookups);
 }

@@ -14,7 +14,7 @@ namespace genrec::rt {
 namespace {
 
 /// Rows that travel at a time.
-constexpr int64_t kBlockRows = 4096;
+constexpr int64_t kTravellingRows = 4096;
 
 /// Gives every rank the rows that the others have.
 void gatherRows(Communicator &comm, TableView table) {
@@ -24,9 +24,9 @@ void gatherRows(Communicator &comm, TableView table) {
   std::vector<int64_t> ids;
   std::vector<float> floats;
   for (int32_t from = 0; from < comm.getSize(); ++from)
-    for (int64_t first = 0; first < sizes[from]; first += kBlockRows) {
+    for (int64_t first = 0; first < sizes[from]; first += kTravellingRows) {
       const bool isOwn = from == comm.getRank();
-      const int64_t count = std::min(kBlockRows, sizes[from] - first);
+      const int64_t count = std::min(kTravellingRows, sizes[from] - first);
       ids.resize(count);
       floats.resize(count * width);
       if (isOwn) { // in front of those of others

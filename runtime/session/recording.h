@@ -30,6 +30,9 @@ template <class Body> void guarded(StepSlot &slot, const Body &body) {
   }
 }
 
+/// Rows that a chunk of a check's parallel loop looks through.
+inline constexpr int64_t kCheckGrain = 4096;
+
 /// Rows that chunks of a parallel loop look through: the first bad one among them.
 class FirstBad {
 public:

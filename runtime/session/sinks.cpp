@@ -20,8 +20,6 @@ using namespace genrec::rt;
 
 namespace {
 
-constexpr int64_t kCheckGrain = 4096;
-
 void copyRootRows(const genrec_domain *domain, OutputRows &to) {
   int64_t *roots = to.rootRows.ensure(std::max<int64_t>(domain->count, 1));
   for (int64_t row = 0; row < domain->count; ++row)

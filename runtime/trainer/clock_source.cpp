@@ -2,6 +2,7 @@
 
 #include "clock_source.h"
 
+#include "../core/floor_divide.h"
 #include "../core/model_queries.h"
 #include "../data/leaf_values.h"
 #include "genrec_rt/error.h"
@@ -20,8 +21,6 @@ namespace {
 
 constexpr std::pair<const char *, int64_t> kUnits[] = {
     {"s", 1}, {"ms", 1'000}, {"us", 1'000'000}, {"ns", 1'000'000'000}};
-
-int64_t floorDivide(int64_t value, int64_t by) { return value / by - (value % by < 0 ? 1 : 0); }
 
 /// The first second of year 1, and the last of year 9999.
 constexpr int64_t kFirstSecond = -62'135'596'800, kLastSecond = 253'402'300'799;

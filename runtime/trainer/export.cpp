@@ -1,5 +1,6 @@
 //===- export.cpp - The export command ------------------------------------===//
 
+#include "../checkpoint/saved_tables.h"
 #include "../core/aside_file.h"
 #include "commands.h"
 #include "genrec_rt/checkpoint.h"
@@ -18,9 +19,6 @@ namespace {
 
 /// How long other ranks wait for rank 0.
 constexpr std::chrono::hours kLongestExport(24);
-
-/// Rows written at a time.
-constexpr int64_t kBlockRows = 1 << 14;
 
 /// The ids of a catalogue: its first int64 feature that feeds a table, else its
 /// first int64 feature; -1 where there is none.
@@ -212,11 +210,10 @@ private:
                  "F32", {count, dim}, [table, ids, count, dim](const SafetensorsWriter::Put &put) {
                    std::vector<float> values(
                        static_cast<size_t>(std::min(kBlockRows, count) * dim));
-                   for (int64_t first = 0; first < count; first += kBlockRows) {
-                     int64_t block = std::min(kBlockRows, count - first);
+                   forBlocks(count, [&](int64_t first, int64_t block) {
                      table.find(ids.data() + first, block).readValues(values.data());
                      put(values.data(), block * dim * 4);
-                   }
+                   });
                  });
     }
     if (any)

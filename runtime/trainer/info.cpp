@@ -148,8 +148,6 @@ void printList(const char *title, const Json &list,
     std::printf("  %s\n", text(entry).c_str());
 }
 
-std::string words(const Json &value) { return value.get<std::string>(); }
-
 void printInfo(const Json &info) {
   std::printf("model '%s', compiled by %s\n", words(info["model"]).c_str(),
               words(info["compiler"]).c_str());

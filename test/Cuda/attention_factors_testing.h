@@ -115,7 +115,7 @@ struct ModelCall {
 
 private:
   static ReferenceInputs draw(const ReferenceConfig &config, const Case &of, Random &random) {
-    ReferenceInputs in = kernels::testing::randomInputs(config, of.lengths, random);
+    ReferenceInputs in = kernels::test::randomInputs(config, of.lengths, random);
     spoil(in);
     return in;
   }

@@ -10,7 +10,7 @@ namespace {
 
 using namespace genrec::rt::cuda;
 using namespace genrec::rt::cuda::testing;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 
 constexpr AttentionLevel kPlain = AttentionLevel::plain;
 const std::vector<int64_t> kLengths = {0, 1, 2, 15, 16, 17, 0, 33, 70, 0};

@@ -9,10 +9,10 @@
 
 namespace genrec::rt::cuda::testing {
 
-kernels::testing::ReferenceResults
-attentionReference(const kernels::testing::ReferenceConfig &config,
-                   const kernels::testing::ReferenceInputs &in) {
-  return kernels::testing::Reference(config, in).run(true);
+kernels::test::ReferenceResults
+attentionReference(const kernels::test::ReferenceConfig &config,
+                   const kernels::test::ReferenceInputs &in) {
+  return kernels::test::Reference(config, in).run(true);
 }
 
 } // namespace genrec::rt::cuda::testing

@@ -9,15 +9,15 @@ namespace genrec::rt::cuda::testing {
 
 /// Forward and backward.
 #ifdef __CUDACC__
-inline kernels::testing::ReferenceResults
-attentionReference(const kernels::testing::ReferenceConfig &config,
-                   const kernels::testing::ReferenceInputs &in) {
-  return kernels::testing::Reference(config, in).run(true);
+inline kernels::test::ReferenceResults
+attentionReference(const kernels::test::ReferenceConfig &config,
+                   const kernels::test::ReferenceInputs &in) {
+  return kernels::test::Reference(config, in).run(true);
 }
 #else
-kernels::testing::ReferenceResults
-attentionReference(const kernels::testing::ReferenceConfig &config,
-                   const kernels::testing::ReferenceInputs &in);
+kernels::test::ReferenceResults
+attentionReference(const kernels::test::ReferenceConfig &config,
+                   const kernels::test::ReferenceInputs &in);
 #endif
 
 } // namespace genrec::rt::cuda::testing

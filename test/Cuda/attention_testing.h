@@ -18,10 +18,10 @@
 
 namespace genrec::rt::cuda::testing {
 
-using kernels::testing::Random;
-using kernels::testing::ReferenceConfig;
-using kernels::testing::ReferenceInputs;
-using kernels::testing::ReferenceResults;
+using kernels::test::Random;
+using kernels::test::ReferenceConfig;
+using kernels::test::ReferenceInputs;
+using kernels::test::ReferenceResults;
 using test::testStream;
 
 /// Device memory with a copy on the host.
@@ -211,7 +211,7 @@ private:
 template <class E>
 ReferenceInputs inputsOf(const AttentionCalls<E> &calls, int64_t heads,
                          const std::vector<int64_t> &lengths, Random &random) {
-  ReferenceInputs in = kernels::testing::randomInputs(calls.withHeads(heads), lengths, random);
+  ReferenceInputs in = kernels::test::randomInputs(calls.withHeads(heads), lengths, random);
   roundInputs<E>(in);
   return in;
 }

@@ -21,7 +21,7 @@
 namespace genrec::rt::cuda::test {
 namespace {
 
-float rounded(float x) { return static_cast<float>(kernels::testing::roundedToBf16(x)); }
+float rounded(float x) { return static_cast<float>(kernels::test::roundedToBf16(x)); }
 
 TEST(Bf16Products, FactorsAreRoundedAsTheCpuRounds) {
   std::mt19937_64 random(1);

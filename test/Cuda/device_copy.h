@@ -26,8 +26,8 @@ private:
 
 /// One for all tests of a program that use one device.
 inline cudaStream_t testStream() {
-  static const auto *stream = new TestStream; // lives until the program ends
-  return *stream;
+  static const TestStream stream;
+  return stream;
 }
 
 /// Host values to the device and back.

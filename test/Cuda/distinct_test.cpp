@@ -69,7 +69,7 @@ struct Found {
     for (auto &own : rows)
       room.push_back(own.data());
     std::vector<char> scratch(static_cast<size_t>(distinctScratchBytes(of.count)));
-    findDistinct(nullptr, {of.count, groups, lists.data()}, room.data(), memory.data(),
+    findDistinct(nullptr, of.count, {groups, lists.data(), room.data(), memory.data()},
                  [&]() -> void * { return scratch.data(); });
     int64_t first = 0;
     for (size_t group = 0; group < groups.size(); first += groups[group++])
@@ -108,7 +108,7 @@ struct FoundThere {
     for (auto &own : rows)
       room.push_back(own.data());
     DistinctLookupRows finder;
-    finder.run({&of.view, groups, lists.data(), domains.data(), room.data(), memory.data()},
+    finder.run({{groups, lists.data(), room.data(), memory.data()}, &of.view, domains.data()},
                testStream());
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }

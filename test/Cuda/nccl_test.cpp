@@ -211,8 +211,7 @@ TEST_P(Nccl, MemoryOfAPoolIsOfOneDevice) {
 
 TEST_P(Nccl, WhatIsReceivedIsReadTooEarly) {
   EXPECT_THAT(accusation([](const Rank &rank) {
-                cudaStream_t second;
-                GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+                const TestStream second;
                 exchange(rank, rank.comm);
                 launch(second, addTo, rank.out, 2, 1);
                 GENREC_CUDA_CHECK(cudaDeviceSynchronize());

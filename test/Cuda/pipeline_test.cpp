@@ -81,6 +81,11 @@ public:
     (void)cudaGraphExecDestroy(exec);
     for (cudaStream_t stream : {copies, computes, sides})
       (void)cudaStreamDestroy(stream);
+    for (cudaEvent_t *events : {read, copied, consumed})
+      for (int slot = 0; slot < kSlots; ++slot)
+        (void)cudaEventDestroy(events[slot]);
+    for (cudaEvent_t event : {reported[0], reported[1], reported[2], forked, joined})
+      (void)cudaEventDestroy(event);
   }
 
   /// The loss of each step.
@@ -250,8 +255,10 @@ void runRank(int rank, const ncclUniqueId *ids, std::vector<int> &result) {
   }
   (void)ncclCommDestroy(rowComm);
   (void)ncclCommDestroy(countComm);
-  (void)cudaStreamDestroy(computes);
-  (void)cudaStreamDestroy(comms);
+  for (cudaStream_t stream : {computes, comms})
+    (void)cudaStreamDestroy(stream);
+  for (cudaEvent_t event : {ready, received})
+    (void)cudaEventDestroy(event);
 }
 
 TEST_F(HostPipeline, RanksExchangeRows) {

@@ -21,11 +21,11 @@ inline std::vector<int> host(std::vector<int> values) { return values; }
 
 /// Integers on a device; they are there when it is made.
 struct Ints {
-  explicit Ints(const std::vector<int> &values) : count(values.size()) {
-    GENREC_CUDA_CHECK(cudaMalloc(&data, count * 4));
+  explicit Ints(const std::vector<int> &values) : Ints(values.size()) {
     GENREC_CUDA_CHECK(cudaMemcpy(data, values.data(), count * 4, cudaMemcpyHostToDevice));
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
+  explicit Ints(size_t count) : count(count) { GENREC_CUDA_CHECK(cudaMalloc(&data, count * 4)); }
   ~Ints() { (void)cudaFree(data); }
   std::vector<int> fetch() const {
     std::vector<int> values(count);

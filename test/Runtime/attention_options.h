@@ -13,7 +13,7 @@
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
-namespace testing {
+namespace test {
 
 struct AttentionOptions {
   bool causal, window, masked, positionBias, timeBias, dropout, softmax;
@@ -45,7 +45,7 @@ constexpr bool everyThreeInEveryCombination() {
 }
 static_assert(everyThreeInEveryCombination());
 
-} // namespace testing
+} // namespace test
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 

@@ -11,10 +11,10 @@ namespace genrec::rt::test {
 namespace {
 
 /// What a step sees of the rows of a batch.
-struct Rows {
+struct BatchRows {
   std::vector<int64_t> positions, users, movies, lengths;
 
-  bool operator==(const Rows &) const = default;
+  bool operator==(const BatchRows &) const = default;
   void add(const Batch &batch) {
     auto append = [](std::vector<int64_t> &to, const std::vector<int64_t> &from) {
       to.insert(to.end(), from.begin(), from.end());
@@ -29,8 +29,9 @@ struct Rows {
 };
 
 /// The batches of an epoch, each of all of its portions that are read.
-std::vector<Rows> readEpoch(Dataset &data, const ReadingModel &model, const EpochOptions &options) {
-  std::vector<Rows> batches;
+std::vector<BatchRows> readEpoch(Dataset &data, const ReadingModel &model,
+                                 const EpochOptions &options) {
+  std::vector<BatchRows> batches;
   Batch batch(model.description);
   auto source = data.epoch(options);
   for (int64_t count = 0; batch.reset(), source->next(batch); ++count) {
@@ -42,8 +43,8 @@ std::vector<Rows> readEpoch(Dataset &data, const ReadingModel &model, const Epoc
 }
 
 /// The same from ranks, each with a dataset of its own.
-std::vector<Rows> readOnRanks(const std::string &files, const DatasetOptions &reading,
-                              const ReadingModel &model, EpochOptions options, int32_t ranks) {
+std::vector<BatchRows> readOnRanks(const std::string &files, const DatasetOptions &reading,
+                                   const ReadingModel &model, EpochOptions options, int32_t ranks) {
   std::vector<std::unique_ptr<Dataset>> data;
   std::vector<std::unique_ptr<BatchSource>> sources;
   for (int32_t rank = 0; rank < ranks; ++rank) {
@@ -52,10 +53,10 @@ std::vector<Rows> readOnRanks(const std::string &files, const DatasetOptions &re
     options.own = getPortions(options.portions, rank, ranks);
     sources.push_back(data.back()->epoch(options));
   }
-  std::vector<Rows> batches;
+  std::vector<BatchRows> batches;
   Batch batch(model.description);
   for (bool isOpen = true; isOpen;) {
-    Rows rows;
+    BatchRows rows;
     for (int32_t rank = 0; rank < ranks; ++rank)
       for (int32_t i = 0; i < getPortions(options.portions, rank, ranks).count; ++i) {
         batch.reset();
@@ -91,7 +92,7 @@ TEST(DatasetPortions, OfAllRanksAreTheBatchesOfOne) {
     options.windowRows = draw(0, 1) * draw(1, 160);
     options.skipBatches = draw(0, 1) * draw(0, 4);
     Dataset one(model.description, {&model.program}, files, reading);
-    std::vector<Rows> expected = readEpoch(one, model, options);
+    std::vector<BatchRows> expected = readEpoch(one, model, options);
     for (int32_t ranks = 1; ranks <= 4; ++ranks) {
       options.portions = static_cast<int32_t>(draw(ranks, 13));
       EXPECT_EQ(readOnRanks(files, reading, model, options, ranks), expected)

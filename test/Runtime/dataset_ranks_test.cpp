@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kRows = 40, kPerFile = 5;
+constexpr int64_t kFileRows = 40, kPerFile = 5;
 
 /// The error of every rank, or "no error". Between opening and reading, rank 0 calls `change`.
 std::vector<Message> readOnRanks(const FileSpec &files, int32_t ranks,
@@ -65,12 +65,12 @@ std::string file(const TestFolder &folder, int number) {
 TEST(DatasetRanks, ReadEveryRowOnce) {
   for (int32_t ranks : {1, 2, 3, 4}) {
     TestFolder folder;
-    writeUsers(folder, kRows, kPerFile, 3);
+    writeUsers(folder, kFileRows, kPerFile, 3);
     std::vector<int64_t> users;
     EXPECT_THAT(textsOf(readOnRanks(folder.path, ranks, {}, &users)), testing::Each("no error"));
     std::sort(users.begin(), users.end());
-    std::vector<int64_t> all(kRows);
-    for (int64_t i = 0; i < kRows; ++i)
+    std::vector<int64_t> all(kFileRows);
+    for (int64_t i = 0; i < kFileRows; ++i)
       all[i] = i;
     EXPECT_EQ(users, all);
   }
@@ -80,7 +80,7 @@ TEST(DatasetRanks, ReadEveryRowOnce) {
 /// them. Nor do they list the folder, in which there is another file then.
 TEST(DatasetRanks, OpenOnlyFilesWithRowsOfTheirOwn) {
   TestFolder folder;
-  writeUsers(folder, kRows, kPerFile, kPerFile);
+  writeUsers(folder, kFileRows, kPerFile, kPerFile);
   auto messages = readOnRanks(folder.path, 4, [&] {
     for (int number : {0, 1})
       fs::remove(file(folder, number));
@@ -105,7 +105,7 @@ TEST(DatasetRanks, WithoutRowsOpenNothing) {
 
 TEST(DatasetRanks, WhatRankZeroCannotReadEndsAll) {
   TestFolder folder;
-  writeUsers(folder, kRows, kPerFile, kPerFile);
+  writeUsers(folder, kFileRows, kPerFile, kPerFile);
   const std::string last = file(folder, 7);
   auto expectAll = [&](const std::string &text) {
     for (int32_t ranks : {2, 4}) {
@@ -133,7 +133,7 @@ protected:
   /// after rank 0 has opened it. Rank 0 reads none of them.
   std::string lastAfter(const std::function<void(const std::string &)> &change) {
     TestFolder folder;
-    writeUsers(folder, kRows, kPerFile, kPerFile);
+    writeUsers(folder, kFileRows, kPerFile, kPerFile);
     const std::string last = file(folder, 7);
     auto messages = readOnRanks(folder.path, 2, [&] { change(last); });
     EXPECT_EQ(messages[0].text, "no error");
@@ -146,7 +146,7 @@ protected:
 
 void writeLast(const std::string &path, int64_t add) {
   std::string json = "[";
-  for (int64_t u = 35; u < kRows; ++u)
+  for (int64_t u = 35; u < kFileRows; ++u)
     json += (u == 35 ? "[" : ",[") + std::to_string(u + add) +
             ",0,0,[{\"movie\":" + std::to_string(2 * u) +
             "},{\"movie\":" + std::to_string(2 * u + 1) + "}]]";

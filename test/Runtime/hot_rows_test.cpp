@@ -6,6 +6,7 @@
 
 #include "host_side.h"
 #include "hot_rows_conformance.h"
+#include "test_pool.h"
 
 #include "genrec_rt/kernels/shared/row_values.h"
 #include "genrec_rt/store.h"
@@ -16,12 +17,6 @@
 
 namespace genrec::rt::test {
 namespace {
-
-struct Pool {
-  explicit Pool(int32_t threads) : pool(genrec_rt_pool_create(threads)) {}
-  ~Pool() { genrec_rt_pool_destroy(pool); }
-  genrec_rt_pool *pool;
-};
 
 const uint16_t *lowerOf(const EmbeddingStore &store, float *row) {
   const uint16_t *lower = kernels::lowerHalves(row, storeLowerOffset(store.configuration().dim));
@@ -55,7 +50,7 @@ TEST(HotRows, TakeABlockMore) {
 TEST(HotRows, AreTheSameAtAnyNumberOfThreads) {
   const RowRules rules{.ttl = 6, .admitAfter = 2};
   EmbeddingStore one(hotConfig(8, 4, rules)), many(hotConfig(8, 4, rules));
-  Pool four(4);
+  TestPool four(4);
   std::mt19937_64 random(12);
   std::vector<int64_t> ids(20000);
   std::vector<float *> rows(ids.size());

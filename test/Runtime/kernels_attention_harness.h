@@ -9,7 +9,7 @@
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
-namespace testing {
+namespace test {
 
 template <class C> ReferenceConfig referenceConfig() {
   return {C::Heads,
@@ -168,7 +168,7 @@ void checkAttention(const std::vector<int64_t> &lengths, uint64_t seed, int thre
     got.dTimeBias.expectNear(expected.dTimeBias, biasTolerance, "time bias");
 }
 
-} // namespace testing
+} // namespace test
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 

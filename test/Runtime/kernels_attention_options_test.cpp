@@ -8,7 +8,7 @@
 namespace {
 
 namespace k = genrec::rt::kernels;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 
 template <unsigned Number> constexpr AttentionOptions kSet = attentionOptions(Number);
 template <unsigned Number>

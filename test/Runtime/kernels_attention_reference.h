@@ -14,7 +14,7 @@
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
-namespace testing {
+namespace test {
 
 struct ReferenceConfig {
   int64_t heads, qk, v;
@@ -234,7 +234,7 @@ private:
   }
 };
 
-} // namespace testing
+} // namespace test
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 

@@ -6,7 +6,7 @@
 namespace {
 
 namespace k = genrec::rt::kernels;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 using k::AttentionConfig;
 using k::ScoreKind;
 

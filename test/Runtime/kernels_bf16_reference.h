@@ -7,7 +7,7 @@
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
-namespace testing {
+namespace test {
 
 /// `x` rounded to 8 bits, ties to even, without a look at bits. Below 2^-126: 0; NaN stays.
 inline double roundedToBf16(float x) {
@@ -26,7 +26,7 @@ inline double roundedToBf16(float x) {
                                        : value;
 }
 
-} // namespace testing
+} // namespace test
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 

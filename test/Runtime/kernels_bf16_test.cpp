@@ -11,7 +11,7 @@
 namespace {
 
 namespace k = genrec::rt::kernels;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 using k::Activation;
 using k::Epilogue;
 

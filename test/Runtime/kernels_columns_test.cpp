@@ -12,7 +12,7 @@
 namespace {
 
 namespace k = genrec::rt::kernels;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 
 template <int64_t Count, class T> void checkBuckets() {
   Random random(static_cast<uint64_t>(Count));

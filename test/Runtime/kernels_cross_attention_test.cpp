@@ -8,7 +8,7 @@
 namespace genrec::rt::kernels {
 namespace {
 
-using testing::Random;
+using test::Random;
 
 /// Domains of two lists of one parent, or (isBelow) of a list below the queries.
 struct Lists {
@@ -53,14 +53,14 @@ void check(const std::vector<std::pair<int64_t, int64_t>> &lengths, bool isBelow
   args.q = q.data(), args.k = k.data(), args.v = v.data();
   std::vector<float> out(nq * wideV + 1, 7.5f), dq(nq * wide + 1, 7.5f), dk(nk * wide + 1, 7.5f),
       dv(nk * wideV + 1, 7.5f);
-  testing::Pool pool(threads);
-  testing::Scratch scratch(crossAttentionScratchBytes(&lists.keys, threads));
+  test::Pool pool(threads);
+  test::Scratch scratch(crossAttentionScratchBytes(&lists.keys, threads));
   crossAttentionForward<Heads, Qk, V, Bf16>(pool, args, out.data(), scratch.data());
   crossAttentionBackward<Heads, Qk, V, Bf16>(pool, args, g.data(), ldG, dq.data(), dk.data(),
                                              dv.data(), scratch.data());
   EXPECT_TRUE(scratch.guardIsWhole());
 
-  auto factor = [](double x) { return Bf16 ? testing::roundedToBf16(static_cast<float>(x)) : x; };
+  auto factor = [](double x) { return Bf16 ? test::roundedToBf16(static_cast<float>(x)) : x; };
   std::vector<double> outs(nq * wideV), dqs(nq * wide), dks(nk * wide), dvs(nk * wideV);
   for (size_t list = 0; list < lengths.size(); ++list)
     for (int64_t i = lists.queryOffsets[list]; i < lists.queryOffsets[list + 1]; ++i)

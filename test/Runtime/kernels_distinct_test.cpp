@@ -13,7 +13,7 @@
 namespace genrec::rt::kernels {
 namespace {
 
-using testing::Random;
+using test::Random;
 
 /// A number whose sums are exact in float, and which is no bfloat16.
 float shortNumber(Random &random) {
@@ -52,8 +52,9 @@ Found find(genrec_rt_pool *pool, const Lookups &lookups, int64_t count) {
   std::vector<std::vector<int64_t>> scratch(
       8, std::vector<int64_t>(distinctScratchBytes(count) / 8 + 1));
   float **rows = found.rows.data();
-  findDistinct(pool, {count, std::array{static_cast<int32_t>(parts)}, lookups.lists.data()}, &rows,
-               found.memory.data(), [&] { return scratch[genrec_rt_worker_index()].data(); });
+  const std::array groups = {static_cast<int32_t>(parts)};
+  findDistinct(pool, count, {groups, lookups.lists.data(), &rows, found.memory.data()},
+               [&] { return scratch[genrec_rt_worker_index()].data(); });
   found.size = DistinctLookups(found.memory.data()).rows();
   return found;
 }
@@ -85,7 +86,7 @@ KERNEL_TEST(KernelsDistinct, GroupsHaveRowsOfTheirOwn) {
   float **rows[] = {first, second};
   std::vector<int64_t> memory(genrec_rt_distinct_bytes(3, 3) / 8 + 1),
       scratch(distinctScratchBytes(3) / 8 + 1);
-  findDistinct(nullptr, {3, std::array{1, 2}, handles}, rows, memory.data(),
+  findDistinct(nullptr, 3, {std::array{1, 2}, handles, rows, memory.data()},
                [&] { return scratch.data(); });
   const DistinctLookups all(memory.data()), own = all.from(1, 2);
   EXPECT_EQ(all.parts, 3);
@@ -115,7 +116,7 @@ template <int D, int N, bool Bf16>
 Results run(int32_t threads, const Found &found, const std::vector<float> &values,
             const std::vector<float> &weight, const std::vector<int64_t> &columns,
             const std::vector<float> &gradient, int64_t ld) {
-  testing::Pool pool(threads);
+  test::Pool pool(threads);
   DistinctLookups distinct(found.memory.data());
   std::vector<float> scratch(distinctLinearScratchBytes<D, N>(distinct, threads) / 4 + 16),
       backward(distinctLinearGradientScratchBytes<D, N>(distinct, threads) / 4 + 16);
@@ -152,7 +153,7 @@ void check(int64_t parts, int64_t count, int64_t ids, uint64_t seed) {
   Results one = run<D, N, Bf16>(1, found, values, weight, columns, gradient, ld);
   EXPECT_TRUE(one == (run<D, N, Bf16>(3, found, values, weight, columns, gradient, ld)));
 
-  auto factor = [](double x) { return Bf16 ? testing::roundedToBf16(static_cast<float>(x)) : x; };
+  auto factor = [](double x) { return Bf16 ? test::roundedToBf16(static_cast<float>(x)) : x; };
   std::vector<double> dvalues(found.size * D), dweight(parts * D * N), sums(found.size * N);
   DistinctLookups distinct(found.memory.data());
   for (int64_t row = 0; row < count; ++row) {

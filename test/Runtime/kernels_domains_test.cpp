@@ -9,7 +9,7 @@
 namespace {
 
 namespace k = genrec::rt::kernels;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 using genrec::rt::mixIdentity;
 using Ids = std::vector<int64_t>;
 

@@ -8,7 +8,7 @@
 namespace genrec::rt::kernels {
 namespace {
 
-using testing::Random;
+using test::Random;
 
 /// Rows with ids of which some are the same.
 struct Batch {
@@ -45,9 +45,9 @@ struct Results {
     const int64_t rows = batch.domain.count, size = batch.args.size;
     loss.assign(rows + 1, 7.5f), kept.assign(rows * 2 + 1, 7.5f);
     dQuery.assign(rows * size + 1, 7.5f), dItem.assign(rows * size + 1, 7.5f);
-    testing::Pool pool(threads);
+    test::Pool pool(threads);
     const int64_t bytes = inBatchScratchBytes(rows, size, threads);
-    testing::Scratch forward(bytes), backward(bytes);
+    test::Scratch forward(bytes), backward(bytes);
     inBatchForward(pool, batch.args, loss.data(), kept.data(), forward.data());
     inBatchBackward(pool, batch.args, kept.data(), batch.dLoss.data(), dQuery.data(), dItem.data(),
                     backward.data());

@@ -8,7 +8,7 @@
 namespace genrec::rt::kernels {
 namespace {
 
-using testing::Random;
+using test::Random;
 
 template <int64_t Count, int64_t Size, bool Self> void check(int64_t rows, uint64_t seed) {
   constexpr int64_t kPairs = Count * (Self ? Count + 1 : Count - 1) / 2;
@@ -23,7 +23,7 @@ template <int64_t Count, int64_t Size, bool Self> void check(int64_t rows, uint6
     for (float &value : *values)
       value = static_cast<float>(random.real());
   std::vector<float> products(rows * kPairs + 1, 7.5f), dx(rows * kWidth + 1, 7.5f);
-  testing::Pool pool(2);
+  test::Pool pool(2);
   genrec_step step{};
   step.pool = pool;
   dotInteraction<Count, Size, Self>(&step, rows, x.data(), ld, products.data());

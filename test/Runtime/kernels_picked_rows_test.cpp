@@ -10,7 +10,7 @@
 namespace {
 
 namespace k = genrec::rt::kernels;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 using Numbers = std::vector<int64_t>;
 
 /// A root of `count` rows, with identities that are no row numbers.

@@ -12,7 +12,7 @@
 namespace {
 
 namespace k = genrec::rt::kernels;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 
 /// A catalogue whose rows are small integers, so that every score is exact in
 /// any order and ties abound.

@@ -7,7 +7,7 @@
 namespace {
 
 namespace k = genrec::rt::kernels;
-using namespace genrec::rt::kernels::testing;
+using namespace genrec::rt::kernels::test;
 
 template <int D, class Index> void checkRows(int64_t n, int64_t gap) {
   Random random(static_cast<uint64_t>(D * 1000 + n));

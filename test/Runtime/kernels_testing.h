@@ -28,7 +28,7 @@
 #define KERNEL_TEST(suite, name)                                               \
   static void GENREC_PASTE(suite##_##name##_, GENREC_RT_ISA)();                \
   TEST(GENREC_SUITE_(suite), name) {                                           \
-    if (!genrec::rt::kernels::testing::machineHasIsa())                        \
+    if (!genrec::rt::kernels::test::machineHasIsa())                           \
       GTEST_SKIP() << "this machine lacks the instruction set";                \
     GENREC_PASTE(suite##_##name##_, GENREC_RT_ISA)();                          \
   }                                                                            \
@@ -36,7 +36,7 @@
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
-namespace testing {
+namespace test {
 
 inline bool machineHasIsa() {
 #if defined(GENREC_AVX512)
@@ -142,7 +142,7 @@ inline double ulps(float got, double exact) {
   return std::fabs(static_cast<double>(got) - exact) / unit;
 }
 
-} // namespace testing
+} // namespace test
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 

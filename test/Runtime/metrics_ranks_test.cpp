@@ -12,15 +12,15 @@ namespace genrec::rt::test {
 namespace {
 
 /// Rows of a metric of any kind.
-struct Rows {
+struct DrawnRows {
   std::vector<int64_t> ranks, keys;
   std::vector<float> scores, labels, weights;
 };
 
 /// `isTied`: most scores are the same as others, and classes of a group alike.
-Rows makeRows(uint32_t seed, size_t count, bool isTied) {
+DrawnRows makeRows(uint32_t seed, size_t count, bool isTied) {
   std::mt19937 random(seed);
-  Rows rows;
+  DrawnRows rows;
   for (size_t i = 0; i < count; ++i) {
     rows.ranks.push_back(static_cast<int64_t>(random() % 30));
     rows.keys.push_back(static_cast<int64_t>(random() % 20) - 5);
@@ -55,7 +55,8 @@ genrec_model_desc makeModel() {
 }
 
 /// Adds rows [first, first + count) to all metrics; of the one per list they are a list.
-void addRows(Metrics &metrics, const Rows &rows, int64_t first, int64_t count, bool isWeighted) {
+void addRows(Metrics &metrics, const DrawnRows &rows, int64_t first, int64_t count,
+             bool isWeighted) {
   for (int32_t i = 0; i < kMetricCount; ++i) {
     int64_t offsets[] = {0, count};
     MetricRows added{
@@ -90,7 +91,7 @@ TEST(MetricsOfRanks, AreTheSameBitsOnAnyNumberOfThem) {
   genrec_model_desc model = makeModel();
   for (uint32_t seed = 0; seed < 8; ++seed)
     for (bool isWeighted : {false, true}) {
-      Rows rows = makeRows(seed, kPieces * kPieceRows, seed % 2);
+      DrawnRows rows = makeRows(seed, kPieces * kPieceRows, seed % 2);
       Metrics alone(model);
       for (int64_t piece = 0; piece < kPieces; ++piece)
         addRows(alone, rows, piece * kPieceRows, kPieceRows, isWeighted);

@@ -38,7 +38,7 @@ struct Work {
     int64_t rows = offsets.back();
     identity.resize(static_cast<size_t>(rows));
     std::iota(identity.begin(), identity.end(), uint64_t(1000));
-    k::testing::Random random(static_cast<uint64_t>(rows) + 3);
+    k::test::Random random(static_cast<uint64_t>(rows) + 3);
     x = random.reals(rows * kIn), w = random.reals(kIn * kOut), bias = random.reals(kOut);
     positionBias = random.reals(kBuckets);
     domains[0].count = static_cast<int64_t>(lengths.size());

@@ -184,12 +184,12 @@ TEST(RowExchange, AllocatesNothingInTheSteadyState) {
       random.seed(comm.getRank()); // steps of sizes that were there
       int64_t aligned = alignedAllocations();
       comm.barrier();
-      int64_t news = test::stepAllocations;
-      test::isStepThread = true;
+      int64_t news = genrec::rt::test::stepAllocations;
+      genrec::rt::test::isStepThread = true;
       for (int i = 0; i < 20; ++i)
         runStep();
-      test::isStepThread = false;
-      EXPECT_EQ(test::stepAllocations - news, 0);
+      genrec::rt::test::isStepThread = false;
+      EXPECT_EQ(genrec::rt::test::stepAllocations - news, 0);
       EXPECT_EQ(alignedAllocations() - aligned, 0);
     });
 }

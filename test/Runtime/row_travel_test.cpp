@@ -17,7 +17,7 @@ using namespace genrec::rt;
 
 namespace {
 
-constexpr int64_t kDim = 5, kIds = 300;
+constexpr int64_t kDim = 5, kTravellers = 300;
 
 //===----------------------------------------------------------------------===//
 // bf16
@@ -62,12 +62,12 @@ float gradientOf(int32_t rank, int64_t entry, int64_t i) {
 class Traveller {
 public:
   Traveller(Communicator &comm, RowTravel travel, Seen &seen, std::mutex &mutex)
-      : comm(comm), seen(seen), mutex(mutex), table(kIds * kDim),
+      : comm(comm), seen(seen), mutex(mutex), table(kTravellers * kDim),
         exchange(comm, {{kDim, {hashTableName("a")}}}, comm.getSize(), travel) {
-    for (int64_t id = 0; id < kIds; ++id)
+    for (int64_t id = 0; id < kTravellers; ++id)
       for (int64_t i = 0; i < kDim; ++i)
         table[id * kDim + i] = valueOf(id, i);
-    for (int64_t id = comm.getRank(); id < kIds; ++id)
+    for (int64_t id = comm.getRank(); id < kTravellers; ++id)
       keys.insert(keys.end(), 2, id);
   }
 
@@ -164,7 +164,7 @@ TEST(RowTravels, ValuesAsBf16AreHalfOfTheBytes) {
 TEST(RowTravels, SumsAsBf16AreRoundedWhereTheyTravel) {
   Seen plain = runStep({}), narrow = runStep({.bf16Sums = true});
   EXPECT_EQ(plain.rows, narrow.rows);
-  ASSERT_EQ(narrow.updates.size(), static_cast<size_t>(kIds));
+  ASSERT_EQ(narrow.updates.size(), static_cast<size_t>(kTravellers));
   for (auto &[id, sum] : narrow.updates)
     for (int64_t i = 0; i < kDim; ++i) {
       float of[2] = {};

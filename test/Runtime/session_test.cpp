@@ -19,9 +19,9 @@
 namespace genrec::rt::test {
 namespace {
 
-constexpr int64_t kMovies = 50;
+constexpr int64_t kCatalogue = 50;
 
-SessionOptions seeded(uint64_t seed, int32_t threads = 2) {
+SessionOptions withSeed(uint64_t seed, int32_t threads = 2) {
   SessionOptions options;
   options.seed = seed;
   options.threads = threads;
@@ -31,15 +31,15 @@ SessionOptions seeded(uint64_t seed, int32_t threads = 2) {
 std::vector<float> trainSteps(Session &session, int64_t steps, int64_t users) {
   std::vector<float> losses;
   for (int64_t i = 0; i < steps; ++i) {
-    Batch batch = tinyBatch(static_cast<uint64_t>(i), users, kMovies, i * users);
+    Batch batch = tinyBatch(static_cast<uint64_t>(i), users, kCatalogue, i * users);
     losses.push_back(static_cast<float>(*session.train(batch).loss));
   }
   return losses;
 }
 
 TEST(Session, TrainingLowersTheLossOfOneBatch) {
-  Session session(tinyModel(), seeded(1));
-  Batch batch = tinyBatch(3, 64, kMovies);
+  Session session(tinyModel(), withSeed(1));
+  Batch batch = tinyBatch(3, 64, kCatalogue);
   double first = *session.train(batch).loss, last = 0;
   for (int i = 0; i < 40; ++i)
     last = *session.train(batch).loss;
@@ -48,18 +48,18 @@ TEST(Session, TrainingLowersTheLossOfOneBatch) {
 }
 
 TEST(Session, SameBitsAtAnyNumberOfThreads) {
-  Session one(tinyModel(), seeded(5, 1)), four(tinyModel(), seeded(5, 4));
+  Session one(tinyModel(), withSeed(5, 1)), four(tinyModel(), withSeed(5, 4));
   EXPECT_EQ(trainSteps(one, 12, 200), trainSteps(four, 12, 200));
   EXPECT_EQ(trainedState(one), trainedState(four));
-  Session other(tinyModel(), seeded(6, 1));
+  Session other(tinyModel(), withSeed(6, 1));
   trainSteps(other, 12, 200);
   EXPECT_NE(trainedState(one), trainedState(other));
 }
 
 TEST(Session, PipelineGivesTheBitsOfSingleSteps) {
-  Session single(tinyModel(), seeded(5)), piped(tinyModel(), seeded(5));
+  Session single(tinyModel(), withSeed(5)), piped(tinyModel(), withSeed(5));
   std::vector<float> expected = trainSteps(single, 12, 100), losses;
-  TinySource source(12, 100, kMovies);
+  TinySource source(12, 100, kCatalogue);
   int64_t steps = piped.run(Mode::train, source, [&](const StepReport &report) {
     losses.push_back(static_cast<float>(*report.loss));
     return true;
@@ -70,8 +70,8 @@ TEST(Session, PipelineGivesTheBitsOfSingleSteps) {
 }
 
 TEST(Session, RunEndsWhereTheCallerSays) {
-  Session session(tinyModel(), seeded(5));
-  TinySource source(12, 10, kMovies);
+  Session session(tinyModel(), withSeed(5));
+  TinySource source(12, 10, kCatalogue);
   int64_t seen = 0;
   EXPECT_EQ(session.run(Mode::train, source, [&](const StepReport &) { return ++seen < 3; }), 3);
   EXPECT_EQ(session.stepsDone(), 3u);
@@ -101,15 +101,15 @@ TEST(Session, CopyStageOfTheNextBatchRunsDuringCompute) {
                                                   [&] { return meeting.copied > step->step; });
     EXPECT_TRUE(meeting.overlapped);
   };
-  Session session(tinyModel(), seeded(5));
-  TinySource source(5, 10, kMovies);
+  Session session(tinyModel(), withSeed(5));
+  TinySource source(5, 10, kCatalogue);
   EXPECT_EQ(session.run(Mode::train, source, nullptr), 5);
   tinyHooks = {};
 }
 
 TEST(Session, WhatAKernelThrowsOnAnyThreadEndsTheStep) {
-  Session session(tinyModel(), seeded(5));
-  Batch batch = tinyBatch(1, 10, kMovies);
+  Session session(tinyModel(), withSeed(5));
+  Batch batch = tinyBatch(1, 10, kCatalogue);
   tinyHooks.compute = [](genrec_step *step) {
     parallelFor(step->pool, 100, 1, [](int64_t begin, int64_t, int64_t) {
       if (begin == 40)
@@ -117,7 +117,7 @@ TEST(Session, WhatAKernelThrowsOnAnyThreadEndsTheStep) {
     });
   };
   EXPECT_THROW(session.train(batch), std::bad_alloc);
-  TinySource source(3, 10, kMovies);
+  TinySource source(3, 10, kCatalogue);
   EXPECT_THROW(session.run(Mode::train, source, nullptr), std::bad_alloc);
   tinyHooks = {};
   EXPECT_EQ(session.train(batch).step, 1u); // none of those counted
@@ -132,8 +132,8 @@ TEST(Session, ErrorsOfTheReadingThreadReachTheCallerInOrder) {
         throw Error("the third batch is broken");
       return TinySource::next(batch);
     }
-  } source(9, 10, kMovies);
-  Session session(tinyModel(), seeded(5));
+  } source(9, 10, kCatalogue);
+  Session session(tinyModel(), withSeed(5));
   int64_t steps = 0;
   try {
     session.run(Mode::train, source, [&](const StepReport &) { return ++steps, true; });
@@ -145,13 +145,13 @@ TEST(Session, ErrorsOfTheReadingThreadReachTheCallerInOrder) {
 }
 
 TEST(Session, EvaluationLeavesTrainingBitsUnchanged) {
-  Session plain(tinyModel(), seeded(5)), mixed(tinyModel(), seeded(5));
-  mixed.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
+  Session plain(tinyModel(), withSeed(5)), mixed(tinyModel(), withSeed(5));
+  mixed.setCatalogue(kTinyMovies, tinyCatalogue(kCatalogue));
   for (int64_t i = 0; i < 6; ++i) {
-    Batch batch = tinyBatch(static_cast<uint64_t>(i), 20, kMovies);
+    Batch batch = tinyBatch(static_cast<uint64_t>(i), 20, kCatalogue);
     plain.train(batch);
     mixed.train(batch);
-    Batch unseen = tinyBatch(100 + static_cast<uint64_t>(i), 30, kMovies);
+    Batch unseen = tinyBatch(100 + static_cast<uint64_t>(i), 30, kCatalogue);
     mixed.evaluate(unseen);
     mixed.predict(unseen);
   }
@@ -160,28 +160,28 @@ TEST(Session, EvaluationLeavesTrainingBitsUnchanged) {
 }
 
 TEST(Session, UnseenIdsHaveTheirInitialValuesInEvaluation) {
-  Session evaluated(tinyModel(), seeded(5)), trained(tinyModel(), seeded(5));
-  evaluated.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
-  Batch batch = tinyBatch(1, 40, kMovies);
+  Session evaluated(tinyModel(), withSeed(5)), trained(tinyModel(), withSeed(5));
+  evaluated.setCatalogue(kTinyMovies, tinyCatalogue(kCatalogue));
+  Batch batch = tinyBatch(1, 40, kCatalogue);
   evaluated.predict(batch);
   std::vector<float> scores(evaluated.output(0).as<float>().begin(),
                             evaluated.output(0).as<float>().end());
   EXPECT_EQ(evaluated.table(0).size(), 0);
   // With all rows inserted (by findOrInsert), predictions are the same.
-  trained.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
-  std::vector<int64_t> ids(kMovies);
-  for (int64_t i = 0; i < kMovies; ++i)
+  trained.setCatalogue(kTinyMovies, tinyCatalogue(kCatalogue));
+  std::vector<int64_t> ids(kCatalogue);
+  for (int64_t i = 0; i < kCatalogue; ++i)
     ids[i] = i;
-  trained.table(0).findOrInsert(ids.data(), kMovies);
+  trained.table(0).findOrInsert(ids.data(), kCatalogue);
   trained.predict(batch);
   EXPECT_EQ(scores, std::vector<float>(trained.output(0).as<float>().begin(),
                                        trained.output(0).as<float>().end()));
 }
 
 TEST(Session, OutputsNameTheRootRow) {
-  Session session(tinyModel(), seeded(5));
-  session.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
-  Batch batch = tinyBatch(1, 7, kMovies);
+  Session session(tinyModel(), withSeed(5));
+  session.setCatalogue(kTinyMovies, tinyCatalogue(kCatalogue));
+  Batch batch = tinyBatch(1, 7, kCatalogue);
   session.predict(batch);
   OutputRows &top = session.output(1);
   ASSERT_TRUE(top.given);
@@ -192,8 +192,8 @@ TEST(Session, OutputsNameTheRootRow) {
 }
 
 TEST(Session, MistakesAreNamed) {
-  Session session(tinyModel(), seeded(5));
-  Batch batch = tinyBatch(1, 4, kMovies);
+  Session session(tinyModel(), withSeed(5));
+  Batch batch = tinyBatch(1, 4, kCatalogue);
   EXPECT_EQ(messageOf([&] { session.evaluate(batch); }), "catalogue 'movies' was not given");
 
   session.setCatalogue(kTinyMovies, tinyCatalogue(10));
@@ -224,7 +224,7 @@ TEST(Session, MistakesAreNamed) {
 }
 
 TEST(Session, DuplicateCatalogueIdsAreAnError) {
-  Session session(tinyModel(), seeded(5));
+  Session session(tinyModel(), withSeed(5));
   session.setCatalogue(
       kTinyMovies,
       BatchBuilder(tinyModel()).rows("movies", 3).column<int64_t>("movie", {4, 5, 4}).take());
@@ -234,17 +234,17 @@ TEST(Session, DuplicateCatalogueIdsAreAnError) {
 }
 
 TEST(Session, CheckFiniteNamesOpLineAndRow) {
-  SessionOptions options = seeded(5);
+  SessionOptions options = withSeed(5);
   options.checkFinite = true;
   Session session(tinyModel(), options);
   session.parameter("bias").value[0] = NAN;
-  Batch batch = tinyBatch(1, 4, kMovies);
+  Batch batch = tinyBatch(1, 4, kCatalogue);
   EXPECT_EQ(messageOf([&] { session.train(batch); }),
             "op 'linear' ('logit') (tiny.py:12) made a NaN in row 0, element 0, in step 1");
 }
 
 TEST(Session, ALossThatIsNotFiniteIsTracedToItsOp) {
-  SessionOptions options = seeded(5);
+  SessionOptions options = withSeed(5);
   Session plain(tinyModel(), options);
   options.explainNonFinite = true;
   Session tracing(tinyModel(), options);
@@ -253,7 +253,7 @@ TEST(Session, ALossThatIsNotFiniteIsTracedToItsOp) {
       return report.nonFiniteOrigin().rfind(session == &tracing ? begin : "", 0) == 0 &&
              report.nonFiniteOrigin().empty() == (session == &plain);
     };
-    Batch batch = tinyBatch(1, 16, kMovies);
+    Batch batch = tinyBatch(1, 16, kCatalogue);
     EXPECT_EQ(session->train(batch).nonFiniteOrigin(), "");
     TableView movies = session->table("movie");
     for (int64_t row = 0; row < movies.size(); ++row)
@@ -272,7 +272,7 @@ TEST(Session, ALossThatIsNotFiniteIsTracedToItsOp) {
 }
 
 TEST(Session, LearningRateScalesAndFollowsTheSchedule) {
-  SessionOptions options = seeded(5);
+  SessionOptions options = withSeed(5);
   options.learningRate = 0.5;
   options.schedule = Schedule{"linear", 10, 110, 0.1};
   Session session(tinyModel(), options);
@@ -296,7 +296,7 @@ TEST(Session, CosineEndsAtItsFinalFactor) {
 TEST(Session, AnotherAbiVersionIsRefused) {
   genrec_model_desc newer = tinyModel();
   newer.abi_version = GENREC_ABI_VERSION + 1;
-  EXPECT_EQ(messageOf([&] { Session session(newer, seeded(1)); }),
+  EXPECT_EQ(messageOf([&] { Session session(newer, withSeed(1)); }),
             "the model was compiled for version " + std::to_string(GENREC_ABI_VERSION + 1) +
                 " of the runtime interface, this runtime has version " +
                 std::to_string(GENREC_ABI_VERSION));
@@ -320,9 +320,9 @@ TEST(LoadedModel, WhatIsNoModelIsNamed) {
 }
 
 TEST(Session, TheDefaultRateIsTheModels) {
-  Session session(tinyModel(), seeded(1));
+  Session session(tinyModel(), withSeed(1));
   EXPECT_DOUBLE_EQ(session.learningRate(), 0.1);
-  SessionOptions wrong = seeded(1);
+  SessionOptions wrong = withSeed(1);
   wrong.learningRate = -1;
   EXPECT_EQ(messageOf([&] { Session bad(tinyModel(), wrong); }),
             "the learning rate must be a number of at least 0, got -1.000000");

@@ -3,6 +3,7 @@
 #include "host_side.h"
 #include "hot_rows_conformance.h"
 #include "row_rules_conformance.h"
+#include "test_pool.h"
 
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/store.h"
@@ -17,12 +18,6 @@
 
 namespace genrec::rt::test {
 namespace {
-
-struct Pool {
-  explicit Pool(int32_t threads) : pool(genrec_rt_pool_create(threads)) {}
-  ~Pool() { genrec_rt_pool_destroy(pool); }
-  genrec_rt_pool *pool;
-};
 
 std::vector<float *> insertAll(EmbeddingStore &store, genrec_rt_pool *pool,
                                const std::vector<int64_t> &ids,
@@ -73,7 +68,7 @@ int64_t leastSlots(const EmbeddingStore &empty, int64_t rows) {
 // in whatever order they come.
 TEST(Store, BatchGrowsToItsNewIds) {
   constexpr int64_t kBatch = 200000;
-  Pool four(4);
+  TestPool four(4);
   std::mt19937_64 random(3);
   for (genrec_rt_pool *pool : {static_cast<genrec_rt_pool *>(nullptr), four.pool})
     for (int64_t different : {500, 3000, 20000, 50000, 200000})
@@ -102,7 +97,7 @@ TEST(Store, SameRowsAtAnyNumberOfThreads) {
   for (int64_t &id : ids)
     id = static_cast<int64_t>(random() % 30000);
   EmbeddingStore one(configOf(8, 1)), many(configOf(8, 1));
-  Pool four(4);
+  TestPool four(4);
   for (size_t begin = 0; begin < ids.size(); begin += 25000) {
     std::vector<int64_t> part(ids.begin() + static_cast<ptrdiff_t>(begin),
                               ids.begin() + static_cast<ptrdiff_t>(begin) + 25000);
@@ -118,7 +113,7 @@ TEST(Store, SameRowsAtAnyNumberOfThreads) {
 
 // Ids come again while the search of the first is under way, and the table grows in between.
 TEST(Store, IdsRepeatWhileTheyAreSearched) {
-  Pool four(4);
+  TestPool four(4);
   for (genrec_rt_pool *pool : {static_cast<genrec_rt_pool *>(nullptr), four.pool})
     for (int64_t distance : {1, 2, 15, 16, 17, 31, 32, 33, 64}) {
       std::vector<int64_t> ids;
@@ -193,7 +188,7 @@ TEST(Store, IdsComeAndGoAsInAMap) {
 TEST(Store, RulesGiveTheSameRowsAtAnyNumberOfThreads) {
   RowRules rules{.bound = 5000, .eviction = Eviction::lfu, .ttl = 20, .admitAfter = 2};
   EmbeddingStore one(ruledConfig(rules, 8)), many(ruledConfig(rules, 8));
-  Pool four(4);
+  TestPool four(4);
   std::mt19937_64 random(12);
   std::vector<int64_t> ids(20000);
   std::vector<float *> rows(ids.size());

@@ -18,12 +18,12 @@ using Floats = std::vector<float>;
 constexpr int64_t kFloats = 16;
 
 /// As emitted kernels are: adds up rows [begin, end) of `args` into sums of chunk `chunk`.
-struct Rows {
+struct PieceRows {
   const float *values;
   float *sums;
 };
 void addRows(void *args, int64_t begin, int64_t end, int64_t chunk) {
-  auto *rows = static_cast<Rows *>(args);
+  auto *rows = static_cast<PieceRows *>(args);
   float *sums = k::chunkSums(rows->sums, chunk, kFloats);
   for (int64_t row = begin; row < end; ++row)
     for (int64_t i = 0; i < kFloats; ++i)
@@ -35,7 +35,7 @@ Floats summed(const Floats &values, int64_t least, int32_t threads) {
   const auto rows = static_cast<int64_t>(values.size()) / kFloats;
   const SumChunks cut = cutForSums(rows, least, kFloats);
   Floats sums(static_cast<size_t>(sumScratchBytes(cut, kFloats)) / 4, NAN);
-  Rows args{values.data(), sums.data()};
+  PieceRows args{values.data(), sums.data()};
   genrec_rt_pool *pool = genrec_rt_pool_create(threads);
   parallelFor(pool, rows, cut.grain, [&](int64_t begin, int64_t end, int64_t chunk) {
     k::detail::sumPieces(addRows, &args, cut, begin, end, chunk, sums.data(), kFloats);

@@ -1,7 +1,7 @@
 // The parallel-for: every chunk once, boundaries that depend on count and
 // grain only, nesting, several callers, worker indices.
 
-#include "genrec_rt/parallel.h"
+#include "test_pool.h"
 
 #include <atomic>
 #include <stdexcept>
@@ -14,16 +14,11 @@
 namespace {
 
 using genrec::rt::parallelFor;
-
-struct PoolOf {
-  explicit PoolOf(int threads) : pool(genrec_rt_pool_create(threads)) {}
-  ~PoolOf() { genrec_rt_pool_destroy(pool); }
-  genrec_rt_pool *pool;
-};
+using genrec::rt::test::TestPool;
 
 TEST(ThreadPool, EveryChunkOnceWithFixedBoundaries) {
   for (int threads : {1, 2, 3, 8}) {
-    PoolOf p(threads);
+    TestPool p(threads);
     ASSERT_NE(p.pool, nullptr);
     EXPECT_EQ(genrec_rt_pool_threads(p.pool), threads);
     for (int64_t count : {0, 1, 2, 7, 63, 64, 65, 1000})
@@ -52,12 +47,12 @@ TEST(ThreadPool, NullPoolRunsInOrderOnTheCaller) {
 }
 
 TEST(ThreadPool, ThreadsBelowOneCountAsOne) {
-  PoolOf p(-3);
+  TestPool p(-3);
   EXPECT_EQ(genrec_rt_pool_threads(p.pool), 1);
 }
 
 TEST(ThreadPool, WorkerIndicesAreNeverSharedAtOneTime) {
-  PoolOf p(4);
+  TestPool p(4);
   std::atomic<int> busy[4] = {};
   std::atomic<bool> shared{false};
   for (int round = 0; round < 200; ++round)
@@ -74,7 +69,7 @@ TEST(ThreadPool, WorkerIndicesAreNeverSharedAtOneTime) {
 }
 
 TEST(ThreadPool, NestedCallsRunInlineOnTheSameWorker) {
-  PoolOf p(3);
+  TestPool p(3);
   std::atomic<int64_t> total{0};
   parallelFor(p.pool, 10, 1, [&](int64_t, int64_t, int64_t) {
     std::thread::id outer = std::this_thread::get_id();
@@ -89,7 +84,7 @@ TEST(ThreadPool, NestedCallsRunInlineOnTheSameWorker) {
 }
 
 TEST(ThreadPool, SeveralCallersTakeTurns) {
-  PoolOf p(2);
+  TestPool p(2);
   std::atomic<int64_t> total{0};
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller)
@@ -103,7 +98,7 @@ TEST(ThreadPool, SeveralCallersTakeTurns) {
 }
 
 TEST(ThreadPool, ManyShortJobsAndIdleWorkers) {
-  PoolOf p(4);
+  TestPool p(4);
   int64_t total = 0;
   for (int round = 0; round < 3000; ++round) {
     std::vector<int64_t> parts(8);
@@ -119,7 +114,7 @@ TEST(ThreadPool, ManyShortJobsAndIdleWorkers) {
 
 TEST(ThreadPool, WhatAChunkThrowsIsThrownByTheCaller) {
   for (int threads : {1, 2, 4}) {
-    PoolOf p(threads);
+    TestPool p(threads);
     for (int round = 0; round < 50; ++round) {
       std::atomic<int64_t> begun{0};
       try {

@@ -12,7 +12,7 @@
 namespace genrec::rt::test {
 namespace {
 
-constexpr int64_t kMovies = 40;
+constexpr int64_t kListedMovies = 40;
 
 TEST_F(TrainerTest, EvaluateRepeatsTheNumbersOfTraining) {
   ASSERT_EQ(runCommand(training("c", evaluating() + std::vector<std::string>{"--epochs", "2",
@@ -54,8 +54,8 @@ TEST_F(TrainerTest, PredictPassesKeysThrough) {
   options.seed = 4;
   Session session(tinyModel(), options);
   loadCheckpoint(folder / "c", session);
-  session.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
-  Batch batch = tinyBatch(2, 70, kMovies);
+  session.setCatalogue(kTinyMovies, tinyCatalogue(kListedMovies));
+  Batch batch = tinyBatch(2, 70, kListedMovies);
   session.predict(batch);
   for (int64_t row = 0; row < 70; ++row)
     EXPECT_EQ(scores.Value(row), session.output(0).as<float>()[row]);
@@ -139,11 +139,11 @@ TEST_F(TrainerTest, ExportWritesParametersTablesAndItems) {
             "F32 [" + std::to_string(session.table(0).size()) + ", 4]");
   auto check = [&](const SafetensorsReader &items, const std::string &name, float factor) {
     EXPECT_EQ(describe(items.tensor(name)), "F32 [40, 4]");
-    std::vector<int64_t> ids(kMovies);
-    items.readIntegers("movies.ids", 0, kMovies, ids.data());
-    std::vector<float> rows(kMovies * 4);
-    items.readFloats(name, 0, kMovies * 4, rows.data());
-    for (int64_t i = 0; i < kMovies; ++i) {
+    std::vector<int64_t> ids(kListedMovies);
+    items.readIntegers("movies.ids", 0, kListedMovies, ids.data());
+    std::vector<float> rows(kListedMovies * 4);
+    items.readFloats(name, 0, kListedMovies * 4, rows.data());
+    for (int64_t i = 0; i < kListedMovies; ++i) {
       EXPECT_EQ(ids[i], i);
       float row[4];
       session.table(0).findOrInsert(&ids[i], 1).read(0, 4, row);

@@ -8,8 +8,6 @@
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/shared/described_rows.h"
 
-#include <numeric>
-
 namespace genrec::rt::cuda {
 
 namespace {
@@ -75,13 +73,13 @@ void giveAllRows(const DeviceLookups &to, const int64_t *starts, const int64_t *
   Groups groups{};
   int32_t part = 0, most = 0;
   unsigned count = 0;
-  for (size_t group = 0; group < to.groups.size(); ++group) {
-    groups.rows[count] = to.rows[group];
+  for (size_t group = 0; group < to.of.groups.size(); ++group) {
+    groups.rows[count] = to.of.rows[group];
     groups.distinct[count] = to.distinct[group]->device;
     groups.begins[count++] = part;
-    groups.begins[count] = part += to.groups[group];
-    most = std::max(most, to.groups[group]);
-    if (count < Groups::kMost && group + 1 < to.groups.size())
+    groups.begins[count] = part += to.of.groups[group];
+    most = std::max(most, to.of.groups[group]);
+    if (count < Groups::kMost && group + 1 < to.of.groups.size())
       continue;
     LaunchShape shape = shapeOfThreads(most * to.domain->capacity, kThreads);
     shape.grid.y = count;
@@ -92,15 +90,14 @@ void giveAllRows(const DeviceLookups &to, const int64_t *starts, const int64_t *
 
 } // namespace
 
-void DistinctLookupRows::run(const DeviceLookups &of, cudaStream_t stream) {
-  const int64_t capacity = of.domain->capacity,
-                parts = std::accumulate(of.groups.begin(), of.groups.end(), int64_t(0)),
+void DistinctLookupRows::run(const DeviceLookups &lookups, cudaStream_t stream) {
+  const int64_t capacity = lookups.domain->capacity, parts = lookups.of.parts(),
                 places = parts * capacity;
   if (places >= INT32_MAX)
     throw Error("a batch may have " + std::to_string(places) +
                     " rows of lookups that are numbered, more than 2147483646",
                 "use a smaller --batch");
-  const DistinctLookups made(parts, of.domain, of.places);
+  const DistinctLookups made(parts, lookups.domain, lookups.of.places);
   ids.ensure(places, stream);
   found.ensure(places, stream);
   bounds.ensure(parts + 2, stream);
@@ -109,7 +106,7 @@ void DistinctLookupRows::run(const DeviceLookups &of, cudaStream_t stream) {
   for (int64_t first = 0; first < parts; first += Lists::kMost) {
     const int64_t some = std::min(Lists::kMost, parts - first);
     Lists lists{};
-    std::copy_n(of.handles + first, some, lists.handles);
+    std::copy_n(lookups.of.handles + first, some, lists.handles);
     LaunchShape shape = shapeOfThreads(capacity, kThreads);
     shape.grid.y = static_cast<unsigned>(some);
     GENREC_CUDA_LAUNCH(stream, shape, listLookups, lists, first, numbered);
@@ -120,7 +117,7 @@ void DistinctLookupRows::run(const DeviceLookups &of, cudaStream_t stream) {
   result.offsets = made.starts;
   result.total = total.data();
   unique.run(ids.data(), places, bounds.data(), parts + 1, result, stream);
-  giveAllRows(of, made.starts, found.data(), stream);
+  giveAllRows(lookups, made.starts, found.data(), stream);
 }
 
 } // namespace genrec::rt::cuda

@@ -29,7 +29,7 @@ constexpr int64_t kMostRows = int64_t(1) << kMostRowBits;
 } // namespace
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &name,
-                               cudaStream_t stream, const StoreOptions &options)
+                               const StoreOptions &options)
     : TableStore(config), options(options), name(name), digests(name + ".digests"),
       keys(name + ".keys"), chunkTable(name + ".chunks"), placesOnDevice(name + ".chunk_places"),
       counters(name + ".counters"), memberCounts(name + ".member_counts"), draws(name + ".draws"),
@@ -41,7 +41,12 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
       lowerHalves(name, config.dim), lowest(name),
       listing{0, 0, 0, DeviceArray<int64_t>(name + ".listed_ids"),
               DeviceArray<float *>(name + ".listed_rows")},
-      transfer(name + ".transfer"), flagRanks(name) {
+      transfer(name + ".transfer"), flagRanks(name) {}
+
+// Where it fails, the destructor gives back what it has made: the other constructor is through.
+EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &name,
+                               cudaStream_t stream, const StoreOptions &options)
+    : EmbeddingStore(config, name, options) {
   checkOptions();
   addresses.stride = config.rowFloats();
   addresses.chunks = chunkTable.ensure(kMostStoreChunks, stream);
@@ -86,7 +91,8 @@ EmbeddingStore::~EmbeddingStore() {
   if (options.values == ValueMemory::device)
     for (float *chunk : chunks)
       freeNamedAfterAll(chunk);
-  (void)cudaEventDestroy(answered);
+  if (answered)
+    (void)cudaEventDestroy(answered);
   (void)cudaFreeHost(answer);
   (void)cudaFreeHost(memberAnswer);
 }

@@ -18,6 +18,7 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/device_exchange.h"
 #include "genrec_rt/kernels/shared/catalogue_slots.h"
+#include "genrec_rt/lookup_groups.h"
 #include "genrec_rt/roofline.h"
 #include "genrec_rt/table_store.h"
 
@@ -88,15 +89,11 @@ struct DeviceGradients {
   static constexpr int32_t kJoin = -1; ///< rows of several fetches (session/device_updates.h)
 };
 
-/// What genrec_rt_distinct_rows is given and fills, with domains of the host's step.
+/// Lookups of the rows of `domain`; domains are of the host's step.
 struct DeviceLookups {
+  LookupGroups of;
   const genrec_domain *domain = nullptr;
-  std::span<const int32_t> groups;        ///< the lookups of each
-  float *const *const *handles = nullptr; ///< of each lookup
-  genrec_domain *const *distinct =
-      nullptr;                   ///< of each group; the device's descriptor gets the count
-  float **const *rows = nullptr; ///< of each group
-  void *places = nullptr;        ///< a DistinctLookups (kernels/cuda/distinct.h)
+  genrec_domain *const *distinct = nullptr; ///< of each group: the device's gets the count
 };
 
 /// Values that must lie in [low, high] and below the rows of `items`, which may be null, as

@@ -14,14 +14,14 @@ namespace {
 /// Floats that a thread copies before a part gets another block.
 constexpr int64_t kFloatsOfThread = 16;
 
-struct Parts {
+struct ConcatParts {
   const float *from[kConcatParts];
   int64_t begins[kConcatParts + 1]; ///< in the result
 };
 
 /// Blocks in y have a part each, those in x share it.
 __global__ void __launch_bounds__(kThreads)
-    concatKernel(__grid_constant__ const Parts parts, float *to) {
+    concatKernel(__grid_constant__ const ConcatParts parts, float *to) {
   const float *from = parts.from[blockIdx.y];
   const int64_t begin = parts.begins[blockIdx.y];
   const int64_t floats = parts.begins[blockIdx.y + 1] - begin;
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kThreads)
 
 void concat(float *to, int64_t count, const float *const *parts, const int64_t *sizes,
             cudaStream_t stream) {
-  Parts table;
+  ConcatParts table;
   for (int64_t first = 0; first < count; first += kConcatParts) {
     const int64_t here = std::min(kConcatParts, count - first);
     int64_t most = 0;

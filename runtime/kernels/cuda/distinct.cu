@@ -26,7 +26,7 @@ constexpr int kProductWarps = kProductThreads / kWarp;
 /// On the host little, so that tests see windows that memory bounds.
 constexpr int64_t kMostWindowBytes = deviceSize(64 << 20, 32 << 10);
 /// Lookups of a window, an argument of kernels.
-constexpr int64_t kMostParts = 128;
+constexpr int64_t kWindowParts = 128;
 
 /// A lookup of a window, as kernels see it.
 struct WindowPart {
@@ -47,7 +47,7 @@ struct Window {
   const float *weight;
   bool bf16;
   int64_t first, count; ///< of lookups
-  WindowPart parts[kMostParts];
+  WindowPart parts[kWindowParts];
 
   __device__ int64_t origin() const { return lookups.starts[first]; }
   __device__ int64_t distinct() const { return lookups.starts[first + count] - origin(); }
@@ -95,7 +95,7 @@ int64_t gradientFloats(const DistinctProduct &p) { return productFloats(p) + par
 
 int64_t partsAtOnce(const DistinctProduct &p, int64_t floats) {
   const int64_t fit = kMostWindowBytes / std::max<int64_t>(4 * floats, 1);
-  return std::min(std::clamp<int64_t>(fit, 1, kMostParts), p.lookups.parts);
+  return std::min(std::clamp<int64_t>(fit, 1, kWindowParts), p.lookups.parts);
 }
 
 /// Calls `run` with each window, of lookups that need `floats` each. `dvalues`: of each group, or

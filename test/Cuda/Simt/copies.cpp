@@ -88,6 +88,7 @@ cudaError_t checkFree(void *memory, MemoryKind kind) {
     return refuse(cudaErrorInvalidValue, found && found->isLeaving
                                              ? "memory that is freed a second time"
                                              : "memory that was not allocated so is freed");
+  giveBack(memory);
   return cudaSuccess;
 }
 
@@ -110,10 +111,12 @@ cudaError_t allocateAs(void **memory, size_t bytes, MemoryKind kind, const char 
   Lock lock;
   if (cudaError_t error = refuseInCapture(call); error != cudaSuccess)
     return error;
+  if (cudaError_t error = status(); error != cudaSuccess)
+    return error;
   *memory = allocate(bytes, kind, currentDevice());
   if (!*memory)
     return refuse(cudaErrorMemoryAllocation, "out of memory");
-  return status();
+  return cudaSuccess;
 }
 
 } // namespace
@@ -140,6 +143,8 @@ cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream) {
     return error;
   if (in->capture)
     return refuseInCapture("cudaMallocAsync", in);
+  if (error = status(); error != cudaSuccess)
+    return error;
   *memory = allocate(bytes, MemoryKind::device, in->device);
   if (!*memory)
     return refuse(cudaErrorMemoryAllocation, "out of memory");
@@ -215,9 +220,12 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned) {
     return error;
   if (!memory || !bytes)
     return refuse(cudaErrorInvalidValue, "no memory to register");
+  if (cudaError_t error = status(); error != cudaSuccess)
+    return error;
   if (!registerPinned(memory, bytes))
     return refuse(cudaErrorHostMemoryAlreadyRegistered, "some of the memory is pinned already");
-  return status();
+  hold(memory, std::to_string(bytes) + " bytes of registered memory");
+  return cudaSuccess;
 }
 
 cudaError_t cudaHostUnregister(void *memory) {
@@ -229,6 +237,7 @@ cudaError_t cudaHostUnregister(void *memory) {
   if (!user.empty() && machine.error.empty())
     machine.error = "registered memory is given back at " + placesOf(callers()) + " while " + user +
                     " uses it: the host has not waited for that";
+  giveBack(memory);
   unregisterPinned(memory);
   return status();
 }

@@ -174,9 +174,12 @@ size_t cublasLtGetVersion() { return 130000; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
   *handle = new cublasLtContext{currentDevice()};
+  hold(*handle, "a handle of cuBLAS", /*isKept=*/true);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  if (!giveBack(handle))
+    return invalid("a handle of cuBLAS that is none, or was destroyed");
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -184,9 +187,12 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
                                           uint64_t rows, uint64_t cols, int64_t ld) {
   *layout = new simtMatrixLayout{type, static_cast<int64_t>(rows), static_cast<int64_t>(cols), ld};
+  hold(*layout, "a layout of cuBLAS", /*isKept=*/true);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  if (!giveBack(layout))
+    return invalid("a layout of cuBLAS that is none, or was destroyed");
   delete layout;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -215,9 +221,12 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
   *desc = new simtMatmulDesc{compute, scale};
+  hold(*desc, "a descriptor of cuBLAS", /*isKept=*/true);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  if (!giveBack(desc))
+    return invalid("a descriptor of cuBLAS that is none, or was destroyed");
   delete desc;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -255,9 +264,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
   *preference = new simtMatmulPreference;
+  hold(*preference, "a preference of cuBLAS");
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  if (!giveBack(preference))
+    return invalid("a preference of cuBLAS that is none, or was destroyed");
   delete preference;
   return CUBLAS_STATUS_SUCCESS;
 }

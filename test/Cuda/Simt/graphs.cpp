@@ -249,8 +249,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
   else
     error = checkValid(*capture);
   finish(capture);
-  if (error == cudaSuccess)
+  if (error == cudaSuccess) {
     *graph = new simtGraph{std::move(capture->nodes)};
+    hold(*graph, "a graph");
+  }
   return error;
 }
 
@@ -281,9 +283,12 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
   Lock lock;
   if (!graph)
     return refuse(cudaErrorInvalidValue, "the graph is null");
+  if (cudaError_t error = status(); error != cudaSuccess)
+    return error;
   *exec = new simtGraphExec{graph->nodes, {}, {}, {}};
+  hold(*exec, "an executable graph");
   findChains(**exec);
-  return status();
+  return cudaSuccess;
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return status(); }
@@ -352,12 +357,16 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   Lock lock;
+  if (!giveBack(graph))
+    return refuse(cudaErrorInvalidValue, "the graph is none, or was destroyed");
   delete graph;
   return status();
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   Lock lock;
+  if (!giveBack(exec))
+    return refuse(cudaErrorInvalidValue, "the executable graph is none, or was destroyed");
   delete exec;
   return status();
 }

@@ -228,6 +228,7 @@ void *allocate(size_t bytes, MemoryKind kind, int device) {
   if (isHost) // its reads are not looked at: whoever reads what nobody wrote gets no zeros
     std::memset(result, 0xC5, bytes);
   memory.allocations[result] = {bytes, kind, false, {}};
+  hold(result, std::to_string(bytes) + " bytes of " + (isHost ? "pinned" : "device") + " memory");
   return result;
 }
 

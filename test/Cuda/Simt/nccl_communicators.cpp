@@ -128,6 +128,7 @@ static ncclResult_t makeRank(ncclComm_t *comm, int ranks, const ncclUniqueId &id
       return code;
     ranksHere().comms.insert(made.get());
     *comm = made.release();
+    hold(*comm, "a communicator of NCCL");
     return code;
   }
   ranksHere().comms.insert(made.get());
@@ -136,6 +137,7 @@ static ncclResult_t makeRank(ncclComm_t *comm, int ranks, const ncclUniqueId &id
   changeThreads(made->thread, 1);
   wakePeers();
   *comm = made.release();
+  hold(*comm, "a communicator of NCCL");
   if (!blocks) {
     begin(**comm);
     return isAtOnce(**comm) ? goOn(**comm) : ncclInProgress;
@@ -176,6 +178,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list) {
 }
 
 static void leave(ncclComm *comm) {
+  giveBack(comm);
   ranksHere().comms.erase(comm);
   dropProgress(*comm);
   if (comm->isOfProcesses) {

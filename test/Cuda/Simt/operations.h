@@ -43,6 +43,14 @@ std::string placesOf(const Callers &callers);
 /// "addTo (in rows.cu)": the function at an address.
 std::string functionAt(const void *address);
 
+/// Notes that the program has `thing` until it gives it back (held.cpp), or for good where it may
+/// be kept: what is made once per shape.
+void hold(const void *thing, std::string what, bool isKept = false);
+/// What is held may be kept: it was a process's that an error has ended.
+void keepHeld();
+/// False where the program does not have it: it was never made, or is given back a second time.
+bool giveBack(const void *thing);
+
 /// What messages tell of an operation, and what orders it; kept for ever.
 struct OperationInfo {
   const char *what = "";

@@ -115,11 +115,12 @@ std::string withoutArguments(std::string function) {
 
 /// What lies `before` an address: 1 of one that is returned to, whose call is asked for.
 const std::vector<Frame> &framesAt(const void *address, size_t before) {
-  static std::map<const void *, std::vector<Frame>> known[2];
+  // Never destroyed: reports are written while the program ends.
+  static auto &known = *new std::array<std::map<const void *, std::vector<Frame>>, 2>;
   auto [found, isNew] = known[before].try_emplace(address);
   if (!isNew)
     return found->second;
-  static std::map<std::string, Reader> readers;
+  static auto &readers = *new std::map<std::string, Reader>;
   if (auto [file, offset] = fileOf(address); !file.empty())
     found->second = readers.try_emplace(file, file).first->second.framesAt(offset - before);
   return found->second;

@@ -367,6 +367,8 @@ const std::string &errorMessage() {
 }
 void clearError() {
   Lock lock;
+  if (!machine.error.empty())
+    keepHeld();
   machine.error.clear();
   dropOperations();
 }

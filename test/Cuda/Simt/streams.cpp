@@ -309,8 +309,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
   Lock lock;
   if (flags > cudaStreamNonBlocking)
     return refuse(cudaErrorInvalidValue, "flags of a stream");
+  if (cudaError_t error = status(); error != cudaSuccess)
+    return error;
   *stream = makeStream(currentDevice(), flags, false);
-  return status();
+  hold(*stream, "stream " + std::to_string((*stream)->number));
+  return cudaSuccess;
 }
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int) {
@@ -326,6 +329,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (found->isLegacy)
     return refuse(cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
   found->isDestroyed = true;
+  giveBack(found);
   return status();
 }
 
@@ -399,11 +403,14 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   Lock lock;
+  if (cudaError_t error = status(); error != cudaSuccess)
+    return error;
   allEvents().push_back(std::make_unique<simtEvent>());
   *event = allEvents().back().get();
   (*event)->flags = flags;
   (*event)->device = currentDevice();
-  return status();
+  hold(*event, "an event");
+  return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
 
@@ -414,6 +421,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (!found)
     return error;
   found->isDestroyed = true;
+  giveBack(found);
   found->recorded.reset();
   found->capture.reset();
   return status();

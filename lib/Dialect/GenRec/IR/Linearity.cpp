@@ -8,14 +8,14 @@ using namespace mlir;
 using namespace genrec;
 using llvm::SmallBitVector;
 
-static bool isFloat(Value value) {
+static bool isFloatTensor(Value value) {
   return isa<RankedTensorType>(value.getType()) &&
          isa<FloatType>(getElementTypeOrSelf(value.getType()));
 }
 
 bool genrec::variesInAllFloats(Operation *op, const SmallBitVector &operands) {
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    if (isFloat(operand) && !operands[index])
+    if (isFloatTensor(operand) && !operands[index])
       return false;
   return true;
 }

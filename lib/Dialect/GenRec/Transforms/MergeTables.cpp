@@ -53,7 +53,7 @@ static int64_t getKeyBits(size_t members) {
 
 namespace {
 /// The shared attributes and the tables that have them, in declaration order.
-struct Group {
+struct TableGroup {
   SmallVector<TableOp> tables;
   TableOp merged;
 };
@@ -72,9 +72,9 @@ public:
 private:
   void collectUses();
   bool isLookedUpWhole(LookupOp lookup);
-  void dropWideTables(Group &group);
-  void noteLonely(const Group &group);
-  std::string describeOthers(const Group &group) const;
+  void dropWideTables(TableGroup &group);
+  void noteLonely(const TableGroup &group);
+  std::string describeOthers(const TableGroup &group) const;
   void rewriteProgram(ProgramOp program);
   void groupLookups(ProgramOp program, TableOp table, ArrayRef<LookupOp> group);
 
@@ -82,7 +82,7 @@ private:
   Decisions decisions;
   SmallVector<TableOp> used;
   llvm::DenseSet<Attribute> wholeCatalogues;
-  llvm::MapVector<Attribute, Group> groups;
+  llvm::MapVector<Attribute, TableGroup> groups;
   DenseMap<Attribute, TableOp> owners;     ///< by symbol of the logical table
   DenseMap<Attribute, Value> domainValues; ///< of the program being rewritten
 };
@@ -110,7 +110,7 @@ void Merger::collectUses() {
 /// Keeps in `group` as many tables as possible whose ids fit into a key next to the number of the
 /// table. With fewer tables there are more bits for ids, so tables with the fewest bits are taken
 /// first.
-void Merger::dropWideTables(Group &group) {
+void Merger::dropWideTables(TableGroup &group) {
   SmallVector<TableOp> byBits(group.tables);
   llvm::sort(byBits, [](TableOp a, TableOp b) {
     return a.getIdBits() != b.getIdBits() ? a.getIdBits() < b.getIdBits() : a->isBeforeInBlock(b);
@@ -130,7 +130,7 @@ void Merger::dropWideTables(Group &group) {
 
 /// The attributes in which the merged table of `group` differs from earlier merged tables of its
 /// dimension.
-std::string Merger::describeOthers(const Group &group) const {
+std::string Merger::describeOthers(const TableGroup &group) const {
   TableOp first = group.tables.front();
   std::string text;
   for (auto &[spec, other] : groups) {
@@ -145,7 +145,7 @@ std::string Merger::describeOthers(const Group &group) const {
 }
 
 /// Records the attributes in which an unmerged table differs from others of its dimension.
-void Merger::noteLonely(const Group &group) {
+void Merger::noteLonely(const TableGroup &group) {
   TableOp table = group.tables.front();
   DictionaryAttr spec = getSpec(table);
   for (auto &[other, candidate] : groups) {

@@ -172,6 +172,8 @@ public:
   const KeyTable &keyTable() const { return table; }
 
 private:
+  /// Without memory of a device.
+  EmbeddingStore(const StoreConfig &config, const std::string &name, const StoreOptions &options);
   void checkOptions() const;
   int64_t limit() const { return slots() / 4 * 3; }
   int64_t chunkBytes() const { return addresses.chunkRows * (addresses.stride * 4 + 8); }
