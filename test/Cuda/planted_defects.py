@@ -19,6 +19,7 @@ from planted_defects_drawn import DRAWN
 from planted_defects_edges import EDGES
 from planted_defects_eleventh import ELEVENTH
 from planted_defects_groups import GROUPS
+from planted_defects_held import HELD
 from planted_defects_hot_rows import HOT_ROWS
 from planted_defects_joined import JOINED_GRADIENTS
 from planted_defects_later import LATER
@@ -456,6 +457,7 @@ DEFECTS = [
     *TWELFTH,
     *THIRTEENTH,
     *GROUPS,
+    *HELD,
 ]  # fmt: skip
 
 

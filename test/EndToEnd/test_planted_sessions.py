@@ -24,6 +24,11 @@ ARCHIVE = BUILD / "lib" / "libgenrec_rt_cuda_planted.a"
 pytestmark = [pytest.mark.skipif(not ARCHIVE.exists(), reason="not built"), needs_mpi]
 
 
+@pytest.fixture(autouse=True)
+def nothing_of_a_device_is_kept() -> None:
+    """Runs with a defect may keep what they like (conftest.py)."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     return Folder(tmp_path_factory.mktemp("sessions"), ARCHIVE, [BUILD / "planted-defects/include"])
