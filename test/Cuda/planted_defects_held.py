@@ -1,5 +1,5 @@
 # ruff: noqa: E501 -- a defect per line
-"""Memory, events and graphs that are never given back: held_test.cpp looks behind every test."""
+"""Memory, events and graphs that are never given back: held_test.cpp looks behind every test. And drawn mutants."""
 
 from planting import Defect
 
@@ -21,4 +21,7 @@ HELD = [
     Defect("a step's tables keep their pinned pieces", "ranks/cuda/tables.h", RANKS, "freeNamedHost(block.pinned);", ";"),
     Defect("a communicator keeps its event", "comm_nccl/nccl_comm.cu", "Seeds/NcclComm.*/0", "(void)cudaEventDestroy(lastEnd);", ";"),
     Defect("a preference of cuBLAS is kept", "kernels/cuda/library_plans.cu", "LibraryProducts.RowsTimes*", 'library.check(library.preferenceDestroy(preference), "cublasLtMatmulPreferenceDestroy");', ";"),
+    # Mutants of the fifteenth seed.
+    Defect("one list has no pools", "include/genrec_rt/kernels/cuda/pools.h", "Pools.One*", "domain->capacity == 0", "domain->capacity == 1"),
+    Defect("a pack in memory is its first element", "include/genrec_rt/kernels/cuda/rowbody.h", "RowBodies.Reductions*", "elementOf(x, slot + c, first + c)", "elementOf(x, slot + c, first)"),
 ]

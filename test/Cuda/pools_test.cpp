@@ -148,10 +148,11 @@ struct Expected {
 /// Changes the first column of a leaf.
 using Changes = std::function<void(int64_t leaf, float &value)>;
 
-/// Pools the leaves of `below` into the rows of `above`. Between them are `lists`, if Depth is 2.
+/// Pools the leaves of `below` into the rows of `above`, which has room for `more`. Between them are
+/// `lists`, if Depth is 2.
 template <int Depth>
 void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDomain &below,
-                  const Integers &begins, const Changes &change = {}) {
+                  const Integers &begins, const Changes &change = {}, int64_t more = 3) {
   std::mt19937 draw(11);
   const int64_t rows = above.view.count, leaves = below.view.count;
   Floats x;
@@ -164,10 +165,10 @@ void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDo
     change(leaf, x[static_cast<size_t>(leaf * kWidth)]);
   const Expected expected(x, k, begins);
   // Room behind the rows that are there.
-  DeviceDomain onAbove(above, nullptr, rows + 3), onLists(lists, &onAbove, lists.view.count + 9);
+  DeviceDomain onAbove(above, nullptr, rows + more), onLists(lists, &onAbove, lists.view.count + 9);
   DeviceDomain onBelow(below, Depth == 2 ? &onLists : &onAbove, leaves + 300);
   genrec_domain hostAbove = above.view, hostLists = lists.view, hostBelow = below.view;
-  hostAbove.capacity = rows + 3;
+  hostAbove.capacity = rows + more;
   hostAbove.device = onAbove.get();
   hostLists.parent_domain = &hostAbove;
   hostBelow.parent_domain = Depth == 2 ? &hostLists : &hostAbove;
@@ -198,13 +199,13 @@ void expectPooled(const HostDomain &above, const HostDomain &lists, const HostDo
   EXPECT_EQ(greatest.fetch(), expected.greatest);
 }
 
-void expectPooledLists(const Lengths &lengths, const Changes &change = {}) {
+void expectPooledLists(const Lengths &lengths, const Changes &change = {}, int64_t more = 3) {
   const auto shown = std::min<int64_t>(8, static_cast<int64_t>(lengths.size()));
   SCOPED_TRACE(::testing::PrintToString(Lengths(lengths.begin(), lengths.begin() + shown)));
   std::mt19937_64 random(3);
   auto above = cuda::test::makeRoot(static_cast<int64_t>(lengths.size()), random);
   auto lists = cuda::test::makeLists(*above, lengths, random);
-  expectPooled<1>(*above, *lists, *lists, lists->offsets, change);
+  expectPooled<1>(*above, *lists, *lists, lists->offsets, change, more);
 }
 
 TEST(Pools, ListsOfEverySize) {
@@ -223,6 +224,11 @@ TEST(Pools, ListsOfEverySize) {
     expectPooledLists(lengths);
   for (const Lengths &lengths : cuda::test::listShapes())
     expectPooledLists(lengths);
+}
+
+TEST(Pools, OneListAndNoRoomForAnother) {
+  for (int64_t size : {0, 1, 300})
+    expectPooledLists({size}, {}, 0);
 }
 
 TEST(Pools, PiecesThatBeginTogether) {

@@ -45,20 +45,27 @@ cuda::LaunchShape shapeOf(unsigned blocks) { return {dim3(blocks), dim3(kThreads
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// out[row][sum, greatest, least][lane].
-template <int64_t D, int64_t L, int64_t V>
+/// out[row][sum, greatest, least][lane], of rows in registers or where they are.
+template <int64_t D, int64_t L, int64_t V, bool InMemory = false>
 __global__ void reduceRows(const float *rows, int64_t count, float *out) {
   constexpr int64_t kPack = L == 1 ? D : V;
   __shared__ float memory[kThreads / L][reducesByMemory(L, V) ? D : 1];
   float *own = memory[threadIdx.x / L];
   for (int64_t row = firstRow<L>(); row < count; row += rowStep<L>()) {
-    float x[kSlots<D, L, kPack>];
-    forElements<D, L, kPack>(
-        [&](int64_t slot, int64_t element) { x[slot] = rows[row * D + element]; });
     float *to = out + row * 3 * L + lane<L>();
-    to[0] = rowSum<D, L, V>(x, own);
-    to[L] = rowMax<D, L, V>(x, own);
-    to[2 * L] = rowMin<D, L, V>(x, own);
+    auto reduce = [&](const auto &x) {
+      to[0] = rowSum<D, L, V>(x, own);
+      to[L] = rowMax<D, L, V>(x, own);
+      to[2 * L] = rowMin<D, L, V>(x, own);
+    };
+    if constexpr (InMemory) {
+      reduce(rows + row * D);
+    } else {
+      float x[kSlots<D, L, kPack>];
+      forElements<D, L, kPack>(
+          [&](int64_t slot, int64_t element) { x[slot] = rows[row * D + element]; });
+      reduce(x);
+    }
   }
 }
 
@@ -98,6 +105,13 @@ template <int64_t D, int64_t L, int64_t V> void expectReduced() {
   GENREC_CUDA_LAUNCH(testStream(), shapeOf(2), (reduceRows<D, L, V>), from.data(), kRows,
                      out.data());
   EXPECT_TRUE(hasSameBits(out.fetch(), expected)) << D << " on " << L << " lanes of " << V;
+  // Rows begin at any address, some of them at a pack's.
+  Floats moved(rows.size() + 1);
+  std::copy(rows.begin(), rows.end(), moved.begin() + 1);
+  Copy<float> shifted(moved), fromMemory(Floats(expected.size(), -7));
+  GENREC_CUDA_LAUNCH(testStream(), shapeOf(2), (reduceRows<D, L, V, true>), shifted.data() + 1,
+                     kRows, fromMemory.data());
+  EXPECT_TRUE(hasSameBits(fromMemory.fetch(), expected)) << D << " in memory, " << L << " lanes";
   // NaN at any place is that of the row.
   Floats bad(static_cast<size_t>(D * D));
   for (int64_t i = 0; i < D; ++i)

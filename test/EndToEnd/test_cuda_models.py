@@ -109,11 +109,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(binaries, write_rows(folder / "rows.parquet"))
 
 
-def train(binary: Path, data: Path, folder: Path, *more: str, steps: int = 8) -> dict[str, Any]:
+def train(binary: Path, data: Path, folder: Path, *more: str, steps: int = 8, batch: int = BATCH) -> dict[str, Any]:
     """Trains into the checkpoint `folder` and returns the report."""
     report = folder.parent / f"{folder.name}.json"
     call(
-        binary, "train", "--data", data, "--batch", str(BATCH), "--epochs", "4", "--max-steps", str(steps),
+        binary, "train", "--data", data, "--batch", str(batch), "--epochs", "4", "--max-steps", str(steps),
         "--seed", "5", "--threads", "1", "--progress", "none", "--checkpoint", folder, "--metrics-json", report,
         "--log-every", "1", *more,
     )  # fmt: skip
@@ -149,12 +149,13 @@ def expect_close(
 
 
 def expect_same_training(
-    binaries: dict[str, Path], data: Path, folder: Path, steps: int, atol: float = 2e-6, outliers: float = 0.0
-) -> None:
+    binaries: dict[str, Path], data: Path, folder: Path, steps: int, atol: float = 2e-6, outliers: float = 0.0,
+    batch: int = BATCH,
+) -> None:  # fmt: skip
     """Training on both targets has the same losses and the same checkpoint."""
     losses, kept = [], []
     for target in TARGETS:
-        report = train(binaries[target], data, folder / f"{target}.checkpoint", steps=steps)
+        report = train(binaries[target], data, folder / f"{target}.checkpoint", steps=steps, batch=batch)
         losses.append([step["loss"] for step in report["step_losses"]])
         kept.append(tensors(folder / f"{target}.checkpoint"))
     assert len(losses[0]) == steps
@@ -397,6 +398,12 @@ def hstu(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def test_hstu_runs_as_on_the_cpu(hstu: Made, tmp_path: Path) -> None:
     expect_same_run(hstu, tmp_path)
+
+
+def test_a_batch_may_be_one_row(made: Made, hstu: Made, tmp_path: Path) -> None:
+    """Which has room for no other."""
+    for model in (made, hstu):
+        expect_same_training(model.binaries, model.data, tmp_path / model.data.stem, steps=5, batch=1)
 
 
 def test_sasrec_runs_as_on_the_cpu(tmp_path: Path) -> None:
