@@ -12,6 +12,7 @@
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/device.h"
+#include "session/device_graphs.h"
 #include "session/device_memory.h"
 #include "session/device_profile.h"
 #include "session/device_state.h"
@@ -63,6 +64,26 @@ TEST_F(DevicePromises, MemoryDoesNotMoveWhileAStepIsCaptured) {
   EXPECT_EQ(namedBytes("buffers"), 0);
   EXPECT_NE(memory.ensure(100'000), nullptr);
   EXPECT_NE(array.ensure(1000, stream), before);
+}
+
+/// Each holds memory of the device, and keys may come without end.
+TEST_F(DevicePromises, GraphsThatWereUsedLastAreKept) {
+  StepGraphs graphs(*device);
+  const auto of = [&](int64_t number) -> StepGraph & {
+    GraphKey key;
+    key.add(number);
+    return graphs.of(key);
+  };
+  const auto isKept = [&](int64_t number) { return of(number).pinnedBytes == number; };
+  constexpr auto kMost = static_cast<int64_t>(StepGraphs::kMost);
+  for (int64_t number = 1; number <= kMost; ++number)
+    of(number).pinnedBytes = number;
+  EXPECT_TRUE(isKept(1)); // so that 2 is the one that was not used for longest
+  of(kMost + 1).pinnedBytes = kMost + 1;
+  for (int64_t number = 3; number <= kMost + 1; ++number)
+    EXPECT_TRUE(isKept(number)) << number;
+  EXPECT_TRUE(isKept(1));
+  EXPECT_FALSE(isKept(2));
 }
 
 /// Marks are kept from step to step, of training and of evaluations in turn: their names are not.

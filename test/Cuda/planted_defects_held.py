@@ -21,7 +21,9 @@ HELD = [
     Defect("a step's tables keep their pinned pieces", "ranks/cuda/tables.h", RANKS, "freeNamedHost(block.pinned);", ";"),
     Defect("a communicator keeps its event", "comm_nccl/nccl_comm.cu", "Seeds/NcclComm.*/0", "(void)cudaEventDestroy(lastEnd);", ";"),
     Defect("a preference of cuBLAS is kept", "kernels/cuda/library_plans.cu", "LibraryProducts.RowsTimes*", 'library.check(library.preferenceDestroy(preference), "cublasLtMatmulPreferenceDestroy");', ";"),
+    Defect("memory that is released while a step is captured is kept", DEVICE, "DevicePromises.MemoryDoes*", "freeNamed(memory, queue);", ";", behind="std::exchange(releasedMeanwhile, {})"),
     # Mutants of the fifteenth seed.
+    Defect("graphs are never dropped", "session/device_graphs.cpp", "DevicePromises.GraphsThat*", "kept.size() == most", "false"),
     Defect("one list has no pools", "include/genrec_rt/kernels/cuda/pools.h", "Pools.One*", "domain->capacity == 0", "domain->capacity == 1"),
     Defect("a pack in memory is its first element", "include/genrec_rt/kernels/cuda/rowbody.h", "RowBodies.Reductions*", "elementOf(x, slot + c, first + c)", "elementOf(x, slot + c, first)"),
 ]
