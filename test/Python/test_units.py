@@ -7,6 +7,7 @@ or goes makes others neighbours. So all sources of a library are compiled here a
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from collections import defaultdict
@@ -17,8 +18,14 @@ import pytest
 BUILD = Path(__file__).resolve().parents[2] / "build"
 
 
+def place(source: str) -> int:
+    """Of a file that CMake has made of neighbours: its number. Others are listed in their order."""
+    number = re.search(r"/unity_(\d+)_\w+\.cxx$", source)
+    return int(number[1]) if number else 0
+
+
 def commands() -> dict[str, dict[tuple[str, ...], list[str]]]:
-    """Of every library that is compiled in units: the sources, by the command that compiles one of them."""
+    """Of every library that is compiled in units: the sources, in their order, by the command that compiles one."""
     names = (BUILD / "units.txt").read_text().split()
     found: dict[str, dict[tuple[str, ...], list[str]]] = {name: defaultdict(list) for name in names}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
@@ -27,6 +34,9 @@ def commands() -> dict[str, dict[tuple[str, ...], list[str]]]:
         name = command[output + 1].partition("CMakeFiles/")[2].partition(".dir/")[0]
         if name in found and "cmake_pch" not in entry["file"]:
             found[name][tuple(command[:output])].append(entry["file"])
+    for of in found.values():
+        for sources in of.values():
+            sources.sort(key=place)
     return found
 
 
