@@ -40,6 +40,11 @@ def printed(model: Path, folder: Path) -> dict[str, Path]:
     return paths
 
 
+@pytest.fixture(autouse=True)
+def nothing_of_a_device_is_kept() -> None:
+    """The programs here have their memory until they end (conftest.py)."""
+
+
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return printed(INPUTS / "row_kernels.mlir", tmp_path_factory.mktemp("row_kernels"))
