@@ -7,6 +7,7 @@
 
 #include "operations.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -18,7 +19,7 @@ namespace {
 struct Holding {
   std::string what;
   int64_t number = 0; ///< in the order in which things were made
-  bool isKept = false;
+  bool isKept = false; ///< it may be
   Callers callers = {};
 };
 

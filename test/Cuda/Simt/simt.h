@@ -132,9 +132,9 @@ void clearError();
 /// How often memory was allocated on the device, and bytes that are in use.
 int64_t allocationCount();
 int64_t bytesInUse();
-/// How many things that must be given back were made: memory, streams, events, graphs, what cuBLAS
-/// and NCCL make. describeHeld(n): those from the n-th on that are still there, a line each; of a
-/// program's end, appended to the file that GENREC_SIMT_HELD names.
+/// How many things that are given back one day were made: memory, streams, events, graphs, what
+/// cuBLAS and NCCL make. describeHeld(n): those from the n-th on that are still there and may not be
+/// kept (held.cpp), a line each; of a program's end, appended to the file that GENREC_SIMT_HELD names.
 int64_t heldCount();
 std::string describeHeld(int64_t from);
 /// The next allocation on the current device begins there, behind all that it has given out, and
