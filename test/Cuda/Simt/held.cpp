@@ -18,7 +18,7 @@ namespace {
 
 struct Holding {
   std::string what;
-  int64_t number = 0; ///< in the order in which things were made
+  int64_t number = 0;  ///< in the order in which things were made
   bool isKept = false; ///< it may be
   Callers callers = {};
 };
